@@ -1,0 +1,39 @@
+"""The verb `resume`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from hermes_benchmarks.cli.options import How, dotted
+from hermes_benchmarks.cli.program import Program
+
+
+def resume(
+    run: Path,
+    /,
+    *,
+    how: How | None = None,
+    program: Annotated[Program, Parameter(parse=False)],
+) -> int:
+    """Finish an interrupted run, or add attempts to it; nothing is graded twice.
+
+    The run goes on as it was started. --attempts may be raised; what decides results cannot be changed.
+
+    Args:
+        run: The run's folder.
+        how: How it runs.
+        program: The command.
+    """
+    from hermes_benchmarks.cli.running import run_to_end
+    from hermes_benchmarks.cli.setup import reload
+    from hermes_benchmarks.run_folder import RunFolder
+    from hermes_benchmarks.runner import Run
+    from hermes_benchmarks.selection import select
+
+    folder = RunFolder(run)
+    evaluation = reload(program, folder, dotted(how))
+    selection = select(evaluation)
+    return run_to_end(program, evaluation, lambda: Run.reopen(folder, evaluation, selection))

@@ -1,0 +1,1 @@
+"""The grammars that formats are declared over."""

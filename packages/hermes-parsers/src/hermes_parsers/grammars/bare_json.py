@@ -1,0 +1,93 @@
+"""Calls written as JSON objects in the open, without tags (Llama 3, xLAM, and damaged text of other formats)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from hermes_parsers.grammars.json_object import MESSAGES, ObjectCall
+from hermes_parsers.reading import space
+from hermes_parsers.resync import skip_broken
+from hermes_parsers.scan import Scan, Steps
+
+_REREAD = 1 << 16
+
+
+def read_bare(scan: Scan, marker: str, *, separator: str = "") -> Steps:
+    """Read the object or the array of objects that `marker`, a bracket, begins, if it holds a call.
+
+    What turns out to be no call is shown as text, all of it: an object inside another one is never a call.
+
+    Args:
+        scan: The pass; the source's capture begins at the bracket.
+        marker: `{` or `[`.
+        separator: A character that may follow a call and is not content.
+    """
+    src = scan.src
+    if marker == "{":
+        src.pos -= 1
+        return (yield from _objects(scan, separator, ""))
+    if (yield from space(src)) != "{":
+        return False
+    return (yield from _objects(scan, separator, "]"))
+
+
+def _objects(scan: Scan, separator: str, end: str) -> Steps:
+    src = scan.src
+    count = 0
+    while True:
+        verdict = yield from _object(scan)
+        if verdict == "text":
+            if not count and end:
+                return False
+            scan.text(src.captured())
+        if verdict != "call":
+            return True
+        count += 1
+        after = src.at
+        src.capture(src.pos)
+        char = yield from space(src)
+        separated = bool(char) and char in ("," if end else separator)
+        if separated:
+            src.pos += 1
+            after = src.at
+            char = yield from space(src)
+        if char == "{" and (end or separated):
+            src.capture(src.pos)
+            continue
+        if char and char == end:
+            src.pos += 1
+        elif not (separated and not char):
+            src.rewind(after)
+        return True
+
+
+def _object(scan: Scan) -> Generator[None, None, str]:
+    """Read one object: `call`, `broken` (and reported), or `text` when it is no call."""
+    src = scan.src
+    first = src.at
+    call = scan.call()
+    reader = ObjectCall(scan, call, tentative=True)
+    fault = yield from reader.read()
+    if not call.opened:
+        if fault == "invalid_json":
+            _back_to_line(scan, first)
+        return "text"
+    if not fault:
+        call.close()
+        return "call"
+    if fault == "invalid_json":
+        yield from skip_broken(scan, first + 1, ('{"name"', "\n", ";"), ())
+    call.fail(fault, MESSAGES[fault], src.captured())
+    return "broken"
+
+
+def _back_to_line(scan: Scan, first: int) -> None:
+    """After text that is no JSON, go on at the next line: what follows there may be a call."""
+    src = scan.src
+    if src.reread > _REREAD + 4 * src.at:
+        return
+    read = src.captured()
+    line = read.find("\n", max(0, first - src.begun))
+    if line >= 0:
+        src.reread += len(read) - line
+        src.rewind(src.begun + line)

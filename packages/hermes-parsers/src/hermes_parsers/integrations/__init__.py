@@ -1,0 +1,1 @@
+"""Plug-ins that give these parsers to inference servers."""

@@ -1,0 +1,117 @@
+"""Whatever calls a template writes, with whatever around them and however the text is cut, are read back."""
+
+import pytest
+from hermes_parsers import get_parser, list_parsers
+from hermes_parsers.testing import check_stream
+from hermes_parsers.testing.check import same
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from parsers_renderers import RENDERERS, TEXT_VALUES
+
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,11}", fullmatch=True)
+PROSE = st.text(alphabet="abc ÆØ東🫐\n.!<>()=/", max_size=24)
+STRINGS = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet="\"'\\\n\t{}[](),:<>/=|# ab", max_size=30),
+    st.sampled_from(["null", "None", "true", "42", "1.10", "0150", "</tool_call>", "&lt;b&gt;", "a\\nb"]),
+)
+SCALARS = st.one_of(
+    STRINGS,
+    st.integers(-(10**25), 10**25),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.booleans(),
+    st.none(),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=6,
+)
+TYPED = {
+    "text": ("string", STRINGS),
+    "count": ("integer", st.integers(-(10**25), 10**25)),
+    "score": ("number", st.floats(allow_nan=False, allow_infinity=False)),
+    "flag": ("boolean", st.booleans()),
+    "items": ("array", st.lists(VALUES, max_size=3)),
+    "options": ("object", st.dictionaries(NAMES, VALUES, max_size=3)),
+}
+TOOL_NAMES = ("f", "write_file", "get_weather")
+PROPERTIES = {key: {"type": kind} for key, (kind, _) in TYPED.items()}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": name, "parameters": {"type": "object", "properties": PROPERTIES}},
+    }
+    for name in TOOL_NAMES
+]
+WHOLE_TEXT = ("xlam", "gpt_oss")
+
+
+def clean(value, words):
+    """`value` without the tags that its format cannot carry."""
+    if isinstance(value, str):
+        return "" if any(word in value for word in words) else value
+    if isinstance(value, dict):
+        return {clean(key, words): clean(each, words) for key, each in value.items()}
+    if isinstance(value, list):
+        return [clean(each, words) for each in value]
+    return value
+
+
+@st.composite
+def calls_for(draw, name):
+    if name not in TEXT_VALUES:
+        names = st.one_of(NAMES, st.just("mcp__fs__read"))
+        arguments = st.dictionaries(NAMES, VALUES, max_size=4)
+        return draw(st.lists(st.tuples(names, arguments), min_size=1, max_size=3))
+    words = get_parser(name).format.special
+    typed = st.fixed_dictionaries({}, optional={key: values for key, (_, values) in TYPED.items()})
+    calls = draw(st.lists(st.tuples(st.sampled_from(TOOL_NAMES), typed), min_size=1, max_size=3))
+    return [(tool, clean(arguments, words)) for tool, arguments in calls]
+
+
+def test_every_format_has_a_renderer():
+    assert sorted(RENDERERS) == list_parsers()
+
+
+@pytest.mark.parametrize("name", sorted(RENDERERS))
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_calls_come_back(name, data):
+    read_back(name, data)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", sorted(RENDERERS))
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_many_calls_come_back(name, data):
+    read_back(name, data)
+
+
+def read_back(name, data):
+    calls = data.draw(calls_for(name))
+    before = "" if name in WHOLE_TEXT else data.draw(PROSE)
+    after = "" if name in WHOLE_TEXT else data.draw(PROSE)
+    thought = data.draw(st.one_of(st.just(""), st.just("Let me see."), PROSE))
+    end = data.draw(st.sampled_from(["", *get_parser(name).format.end_of_turn[:2]]))
+    if name == "gpt_oss":
+        head = f"<|channel|>analysis<|message|>{thought}<|end|><|start|>assistant" if thought else ""
+        end = ""
+    else:
+        start, stop = get_parser(name).format.thinking[0]
+        head = f"{start}{thought}{stop}" if thought else ""
+    text = head + before + RENDERERS[name](calls) + after + end
+
+    parser = get_parser(name, TOOLS if name in TEXT_VALUES else None)
+    result = parser.parse(text)
+
+    assert not result.errors
+    assert [call.name for call in result.tool_calls] == [tool for tool, _ in calls]
+    for call, (_, arguments) in zip(result.tool_calls, calls, strict=True):
+        assert same(call.args, arguments)
+    assert "".join((result.content or "").split()) == "".join((before + after).split())
+    assert (result.reasoning or "") == (thought if thought.strip() else "")
+    size = data.draw(st.integers(1, 9))
+    assert check_stream(parser, text, [text[at : at + size] for at in range(0, len(text), size)]) is None

@@ -1,0 +1,56 @@
+"""What the Docker daemon's refusals mean here."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import aiohttp
+from aiodocker.exceptions import DockerError
+
+from hermes_sandbox.errors import (
+    AuthError,
+    ImageError,
+    QuotaError,
+    SandboxError,
+    SandboxGone,
+    SandboxStartError,
+    Unavailable,
+)
+from hermes_sandbox.resident import NEEDS_BASH
+
+REMEDY = "is the daemon running, may this user reach it, is DOCKER_HOST right?"
+
+
+@contextmanager
+def docker_errors(what: str, *, starting: bool = False) -> Generator[None]:
+    """Raise this package's errors for those of aiodocker and aiohttp.
+
+    Args:
+        what: What was being done, for the message.
+        starting: A sandbox is being made: a missing thing is then a `SandboxStartError`, not `SandboxGone`.
+    """
+    try:
+        yield
+    except DockerError as error:
+        raise _translated(what, error, starting) from error
+    except (OSError, RuntimeError, aiohttp.ClientError) as error:
+        if isinstance(error, SandboxError):
+            raise
+        raise Unavailable(f"{what}: the Docker daemon does not answer ({error}); {REMEDY}") from error
+
+
+def _translated(what: str, error: DockerError, starting: bool) -> SandboxError:
+    message = f"{what}: {error.message}"
+    text = error.message.lower()
+    if error.status == 900:
+        return Unavailable(f"{message}; {REMEDY}")
+    if error.status in (401, 403) or "unauthorized" in text or "authentication required" in text:
+        return AuthError(f"{message}; run `docker login`")
+    if "no space left" in text or "address pools have been fully subnetted" in text:
+        return QuotaError(message)
+    if not starting and (error.status == 404 or "is not running" in text or "is paused" in text):
+        return SandboxGone(f"{message}; create another sandbox")
+    if starting and ('"bash"' in text or "/bash" in text) and ("not found" in text or "no such file" in text):
+        return ImageError(f"{message}; {NEEDS_BASH}")
+    return SandboxStartError(message) if starting else SandboxError(message)

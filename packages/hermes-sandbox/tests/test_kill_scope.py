@@ -1,0 +1,55 @@
+"""Killing a command whose process is not known must not reach anything else. Tried in a pid namespace of its own."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import hermes_sandbox
+import pytest
+
+PROGRAM = Path(hermes_sandbox.__file__).parent / "runner" / "kill.bash"
+SCRIPT = """
+. {program}
+setsid sleep 300 & bystander=$!
+HERMES_MARK=mine sleep 300 & victim=$!
+until grep -qs HERMES_MARK=mine /proc/$victim/environ; do :; done
+signal_tree 9 mine 0 ''
+wait $victim
+echo "$alive $(kill -0 $bystander && echo bystander lives)"
+signal_tree 9 no-such-mark 0 ''
+echo "$alive"
+"""
+
+ORDER = """
+. {program}
+kill() {{ order="$order $3"; }}
+HERMES_MARK=mine bash -c 'sleep 300 & sleep 300 & wait' & root=$!
+until grep -qs . /proc/$root/task/$root/children && [ $(wc -w </proc/$root/task/$root/children) = 2 ]; do :; done
+signal_tree 15 mine $root ''
+expected=" $root $(printf '%s\\n' $(cat /proc/$root/task/$root/children) | sort -n | tr '\\n' ' ')"
+[ "$order " = "$expected" ] && echo in order || echo "$order, not $expected"
+"""
+IN_A_NAMESPACE = pytest.mark.skipif(
+    subprocess.run(["unshare", "-fp", "--mount-proc", "true"], capture_output=True).returncode != 0
+    if shutil.which("unshare")
+    else True,
+    reason="needs a pid namespace, for a failure would end every process in sight",
+)
+
+
+@IN_A_NAMESPACE
+def test_an_unknown_root_is_not_process_zero() -> None:
+    done = in_a_namespace(SCRIPT)
+    assert done.stdout == "1 bystander lives\n0\n", done.stderr
+
+
+@IN_A_NAMESPACE
+def test_a_parent_hears_of_it_before_its_children() -> None:
+    """Else a script that waits for a child goes on as if that had died by itself."""
+    done = in_a_namespace(ORDER)
+    assert done.stdout == "in order\n", done.stderr
+
+
+def in_a_namespace(script: str) -> subprocess.CompletedProcess[str]:
+    argv = ["unshare", "-fp", "--mount-proc", "bash", "-c", script.format(program=PROGRAM)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=100)
