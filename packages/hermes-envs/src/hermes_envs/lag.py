@@ -49,7 +49,8 @@ class LagMonitor:
         self._lags: deque[float] = deque(maxlen=_KEPT)
         self._computing: deque[float] = deque(maxlen=_KEPT)
         self._beat = 0.0
-        self._stack = ""
+        self._seen = (0.0, "")
+        """The heartbeat that was overdue when the watcher looked, and what it saw."""
         self._stop = threading.Event()
         self._task: asyncio.Task[None] | None = None
         self._thread: threading.Thread | None = None
@@ -94,7 +95,8 @@ class LagMonitor:
             computing = min(late, time.thread_time() - cpu)
             self._lags.append(late)
             self._computing.append(computing)
-            stack, self._stack = self._stack, ""
+            seen, stack = self._seen
+            stack = stack if seen == self._beat else ""  # else it is that of an earlier stall, seen too late
             if late >= self.threshold:
                 self.stalls.append(Stall(late, computing, stack))
                 _log.warning(
@@ -106,8 +108,9 @@ class LagMonitor:
 
     def _watch(self, loop_thread: int) -> None:
         while not self._stop.wait(self.threshold / 2):
-            overdue = time.perf_counter() - self._beat - self.interval
-            if overdue >= self.threshold / 2 and not self._stack:
+            beat = self._beat
+            overdue = time.perf_counter() - beat - self.interval
+            if overdue >= self.threshold / 2 and self._seen[0] != beat:
                 frame = sys._current_frames().get(loop_thread)  # pyright: ignore[reportPrivateUsage] - documented
                 if frame is not None:
-                    self._stack = "".join(traceback.format_stack(frame, limit=12))
+                    self._seen = (beat, "".join(traceback.format_stack(frame, limit=12)))
