@@ -67,15 +67,17 @@ async def test_bounds_blocking_tools_over_sessions(tmp_path):
 
     lock = threading.Lock()
     running = most = 0
+    three = threading.Barrier(3)
 
     @tool
     def block() -> str:
-        """Block a thread."""
+        """Block a thread until two others do."""
         nonlocal running, most
         with lock:
             running += 1
             most = max(most, running)
-        time.sleep(0.05)
+        three.wait(60)
+        time.sleep(0.05)  # a fourth would come now
         with lock:
             running -= 1
         return "done"

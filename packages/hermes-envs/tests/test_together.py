@@ -6,8 +6,10 @@ import pytest
 from hermes_envs.together import together
 
 
-async def after(seconds, value, log=None):
+async def after(seconds, value, log=None, begun=None):
     try:
+        if begun is not None:
+            begun.append(value)
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:
         await asyncio.sleep(0.01)
@@ -32,9 +34,10 @@ async def test_a_failure_is_raised_as_it_is_when_the_others_have_ended():
 
 
 async def test_cancelling_repeatedly_still_waits_for_all():
-    log = []
-    task = asyncio.create_task(together([after(30, i, log) for i in range(3)]))
-    await asyncio.sleep(0.01)
+    log, begun = [], []
+    task = asyncio.create_task(together([after(30, i, log, begun) for i in range(3)]))
+    while len(begun) < 3:
+        await asyncio.sleep(0)
     for _ in range(3):
         task.cancel()
         await asyncio.sleep(0)

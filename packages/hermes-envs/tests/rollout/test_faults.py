@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from envs_clock import Clock
 from envs_faults import Faults, Thrown
-from envs_tools import call
+from envs_tools import call, no_task_is_left
 from hermes_envs import Limits, Outcome, RolloutSpec, loop_agent, run_rollout
 from hermes_envs.clients import ProviderUnavailable, ScriptedClient
 from hermes_sandbox.errors import SandboxGone
@@ -19,8 +19,13 @@ SCRIPT = [
     ],
     "Done.",
 ]
+LIMIT = 60
 LIMITS = Limits(
-    deadline=60, sandbox_start_timeout=60, prepare_timeout=60, reward_timeout=60, cleanup_timeout=60
+    deadline=LIMIT,
+    sandbox_start_timeout=LIMIT,
+    prepare_timeout=LIMIT,
+    reward_timeout=LIMIT,
+    cleanup_timeout=LIMIT,
 )
 
 
@@ -35,21 +40,21 @@ async def reward(result, ctx):
     return 1.0 if test["output"].strip() == "42" and content["content"] == "x" else 0.0
 
 
-def rollout_with(faults, limits=LIMITS):
+def rollout_with(faults):
     spec = RolloutSpec(
         messages=[{"role": "user", "content": "go"}],
         tools=["terminal", "file"],
         prepare=faults.function("prepare", prepare),
         reward=reward,
-        limits=limits,
+        limits=LIMITS,
         id="r",
     )
     return run_rollout(spec, loop_agent(faults.client(ScriptedClient(SCRIPT))))
 
 
-def nothing_left(faults):
+async def nothing_left(faults):
     assert all(not Path(sandbox.workdir).exists() for sandbox in faults.sandboxes)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
+    await no_task_is_left()
 
 
 async def seams():
@@ -104,7 +109,7 @@ async def test_an_error_at_every_seam(error, after, caplog):
         if faults.broke == "close":
             for sandbox in faults.sandboxes:
                 await sandbox.close()
-        nothing_left(faults)
+        await nothing_left(faults)
 
 
 async def test_an_ordinary_file_error_in_a_tool_is_the_models_to_handle(caplog):
@@ -121,24 +126,18 @@ async def test_an_ordinary_file_error_in_a_tool_is_the_models_to_handle(caplog):
         if faults.broke == "close":
             for sandbox in faults.sandboxes:
                 await sandbox.close()
-        nothing_left(faults)
+        await nothing_left(faults)
     assert 0.0 in outcomes  # the policy's call failed, it did not try again, and the verifier saw that
 
 
-@pytest.mark.slow
 async def test_a_hang_at_every_seam_ends_at_a_deadline(caplog):
     caplog.set_level(logging.CRITICAL)
-    short = replace(
-        LIMITS,
-        deadline=0.5,
-        sandbox_start_timeout=1.0,
-        prepare_timeout=0.5,
-        reward_timeout=0.5,
-        cleanup_timeout=0.5,
-    )
+    clock = Clock()
     for at in range(await seams()):
         with Faults(at).sandbox() as faults:
-            rollout = await asyncio.wait_for(rollout_with(faults, short), 90)
+            passing = asyncio.create_task(clock.put_forward_once(faults.broken, LIMIT + 1))
+            rollout = await asyncio.wait_for(rollout_with(faults), LIMIT + 30)
+            await passing
         if rollout.failure is not None:
             assert (rollout.outcome, rollout.reward) == (Outcome.infra_failed, None)
             assert rollout.failure.kind == "Timeout"
@@ -147,7 +146,7 @@ async def test_a_hang_at_every_seam_ends_at_a_deadline(caplog):
         if faults.broke == "close":
             for sandbox in faults.sandboxes:
                 await sandbox.close()
-        nothing_left(faults)
+        await nothing_left(faults)
 
 
 async def suspensions():
@@ -169,13 +168,9 @@ async def at_every_suspension(error, check, caplog):
                 return await thrown
 
             (result,) = await asyncio.wait_for(asyncio.gather(once(), return_exceptions=True), 60)
-        await asyncio.sleep(0)
         check(result, thrown)
-        for _ in range(200):
-            if asyncio.all_tasks() == {asyncio.current_task()}:
-                break
-            await asyncio.sleep(0.01)
-        nothing_left(faults)
+        await no_task_is_left()  # what the broken await had begun goes on alone
+        await nothing_left(faults)
 
 
 @pytest.mark.timeout(300)

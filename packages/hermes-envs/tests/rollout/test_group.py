@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from envs_faults import Faults
-from envs_tools import call
+from envs_tools import call, no_task_is_left
 from hermes_envs import Outcome, RolloutSpec, draw_group, loop_agent, nop_agent, run_group
 from hermes_envs.clients import ScriptedClient
 from hermes_envs.group import members
@@ -72,17 +72,16 @@ async def test_one_member_failing_leaves_the_others():
 
 async def test_cancelling_a_group_waits_for_every_members_clean_up():
     with Faults().sandbox() as faults:
-        agent = loop_agent(ScriptedClient([[call("terminal", '{"command": "sleep 60"}')]]))
+        agent = loop_agent(ScriptedClient([[call("terminal", '{"command": "sleep 1000"}')]]))
         task = asyncio.create_task(run_group(SPEC, agent, 4))
-        while len(faults.sandboxes) < 4:
+        while faults.crossed.count("run") < 4:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
     assert len(faults.sandboxes) == 4
     assert all(not Path(sandbox.workdir).exists() for sandbox in faults.sandboxes)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
+    await no_task_is_left()
 
 
 async def test_creations_at_once_are_bounded():

@@ -2,15 +2,15 @@
 
 import asyncio
 import json
-import time
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from envs_clock import Clock
 from envs_faults import Faults
-from envs_tools import call
+from envs_tools import call, no_task_is_left
 from hermes_envs import (
     AgentResult,
     InfraFailed,
@@ -50,7 +50,7 @@ async def run(spec=SPEC, who=None, **options):
     with Faults().sandbox() as faults:
         rollout = await run_rollout(spec, who or agent(), **options)
     assert all(not Path(sandbox.workdir).exists() for sandbox in faults.sandboxes)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
+    await no_task_is_left()
     return rollout
 
 
@@ -104,30 +104,25 @@ async def test_what_was_done_before_the_last_turn_is_graded():
     assert_graded_by(rollout, StopReason.max_turns)
 
 
-async def test_what_was_done_before_the_deadline_is_graded(monkeypatch):
+async def test_what_was_done_before_the_deadline_is_graded():
     """The clock jumps past the deadline once the second command is asked for, however slow the machine."""
-    loop = asyncio.get_running_loop()
-    jumped, clock = 0.0, loop.time
+    clock = Clock()
 
     def model(messages, tools):
-        nonlocal jumped
         if len(messages) == 1:
             return SOLVE[0]
-        jumped = 1000.0
+        clock.put_forward(1000)
         return [call("terminal", '{"command": "sleep 600", "timeout": 600}')]
 
-    monkeypatch.setattr(loop, "time", lambda: clock() + jumped)
     rollout = await run(replace(SPEC, limits=Limits(deadline=600)), agent(model))
     assert_graded_by(rollout, StopReason.deadline)
 
 
 async def test_an_agent_that_ignores_its_deadline_is_stopped():
     async def sleeper(messages, session):
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
-    began = time.perf_counter()
     rollout = await run(replace(SPEC, limits=Limits(deadline=0.2)), sleeper)
-    assert time.perf_counter() - began < 10
     assert rollout.result.stop_reason is StopReason.deadline
     assert (rollout.outcome, rollout.reward) == (Outcome.completed, 0.0)
 
@@ -196,17 +191,16 @@ async def test_a_plain_function_may_be_the_reward():
 
 async def test_a_reward_that_hangs_is_no_reward():
     async def judge(result, ctx):
-        ctx.terminal("sleep 60", timeout=None)
+        ctx.terminal("sleep 1000", timeout=None)
 
-    began = time.perf_counter()
     rollout = await run(replace(SPEC, reward=judge, limits=Limits(reward_timeout=0.5)))
-    assert time.perf_counter() - began < 15
     assert (rollout.outcome, rollout.failure.boundary, rollout.failure.kind) == (
         Outcome.infra_failed, "verifier", "Timeout"
     )  # fmt: skip
 
 
-async def test_a_sandbox_lost_from_outside_is_followed_by_another():
+async def test_a_sandbox_lost_from_outside_is_followed_by_another(monkeypatch):
+    monkeypatch.setattr("hermes_envs.rollout._RETRY_PAUSE", 0.01)
     lost = []
 
     async def judge(result, ctx):
@@ -236,7 +230,8 @@ async def test_an_agent_that_breaks_is_the_harnesss_fault():
     assert rollout.result.messages == ASK
 
 
-async def test_retries_what_may_pass_in_a_fresh_sandbox():
+async def test_retries_what_may_pass_in_a_fresh_sandbox(monkeypatch):
+    monkeypatch.setattr("hermes_envs.rollout._RETRY_PAUSE", 0.01)
     tries = 0
 
     async def flaky(messages, session):
@@ -259,7 +254,7 @@ async def test_does_not_retry_what_will_not_pass():
 
 async def test_a_start_that_takes_too_long_is_a_sandbox_failure(monkeypatch):
     async def slow(*args, **kwargs):
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     monkeypatch.setattr("hermes_envs.phases.create_sandbox", slow)
     rollout = await run_rollout(replace(SPEC, limits=Limits(sandbox_start_timeout=0.1)), nop_agent)
@@ -297,24 +292,34 @@ async def test_a_spec_that_the_backend_refuses_is_a_final_sandbox_failure():
 
 
 async def test_cancelling_cleans_up_and_passes_on():
-    for delay in (0.0, 0.02, 0.1, 0.3):
+    for reached in (None, "create", "open_shell", "run"):
         with Faults().sandbox() as faults:
-            script = [[call("terminal", '{"command": "sleep 60"}')]]
+            script = [[call("terminal", '{"command": "touch begun; sleep 1000"}')]]
             task = asyncio.create_task(run_rollout(SPEC, agent(script)))
-            await asyncio.sleep(delay)
+            await asyncio.sleep(0)
+            while reached and reached not in faults.crossed:
+                await asyncio.sleep(0.001)
+            if reached == "run":
+                await file_in(faults.sandboxes[0], "begun")
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
         assert all(not Path(sandbox.workdir).exists() for sandbox in faults.sandboxes)
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+        await no_task_is_left()
+
+
+async def file_in(sandbox, name):
+    while not Path(sandbox.workdir, name).exists():
+        await asyncio.sleep(0.01)
 
 
 async def test_cancelling_twice_does_not_stop_the_clean_up():
     with Faults().sandbox() as faults:
-        task = asyncio.create_task(run_rollout(SPEC, agent([[call("terminal", '{"command": "sleep 60"}')]])))
+        script = [[call("terminal", '{"command": "touch begun; sleep 1000"}')]]
+        task = asyncio.create_task(run_rollout(SPEC, agent(script)))
         while not faults.sandboxes:
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
+        await file_in(faults.sandboxes[0], "begun")
         for _ in range(5):
             task.cancel()
             await asyncio.sleep(0)

@@ -49,6 +49,10 @@ class Faults:
             await asyncio.sleep(3600)
         raise self.error()
 
+    def broken(self):
+        """Whether it was broken by now."""
+        return self.broke is not None
+
     def client(self, inner):
         return _Client(inner, self)
 

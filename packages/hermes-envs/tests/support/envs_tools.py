@@ -1,7 +1,8 @@
 """Tools and conversations for tests of the engine."""
 
 import asyncio
-from contextlib import asynccontextmanager
+import socket
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from hermes_parsers import ToolCall
@@ -44,8 +45,28 @@ def call(name: str, arguments: str = "{}", call_id: str = "c1") -> ToolCall:
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
 
+def held_port() -> socket.socket:
+    """A port of loopback that no other program is given while this is open.
+
+    Nobody listens on it, so that connections are refused; but a server that is told its number can.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
 @asynccontextmanager
 async def tool_session(path: Any, **options: Any):
     """A session with `TOOLS` in a folder of this machine."""
     async with ToolSession(REGISTRY, list(TOOLS), HostWorkspace(path), **options) as session:
         yield session
+
+
+async def no_task_is_left():
+    """See that this task ends up alone: one that lets go of a process, say, ends soon after what it served."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(60):
+            while asyncio.all_tasks() != {asyncio.current_task()}:
+                await asyncio.sleep(0.01)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
