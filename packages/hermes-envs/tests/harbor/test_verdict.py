@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hermes_envs.harbor.report import Summary, TestResult, parse_ctrf, parse_summary, shows_start
 from hermes_envs.harbor.verdict import Evidence, Promise, contradiction, promise_of, read_reward
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 REGULAR = "regular file"
@@ -60,6 +60,7 @@ def test_anything_else_is_no_reward(name: str, kind: str, data: bytes, problem: 
     assert seen.problem.startswith(problem)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=200), st.sampled_from(["reward.txt", "reward.json"]))
 def test_any_bytes_give_a_reward_in_range_or_a_problem(data: bytes, name: str) -> None:
     seen = read_reward(name, REGULAR, data)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hermes_envs.tokens import MASKED_LOGPROB, FolderTokenizer, Segment, TokenSession
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from token_templates import END_OF, TEMPLATES, write_tokenizer
 
@@ -151,7 +151,7 @@ def check_exact(played: Played, name: str) -> Segment:
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(script=st.lists(replies, min_size=1, max_size=5), system=st.booleans())
 def test_append_keeps_one_exact_segment(name, script, system):
     check_exact(play(name, script, system=system), name)
