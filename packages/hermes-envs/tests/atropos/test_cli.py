@@ -236,6 +236,7 @@ def test_yaml_of_another_shape_is_an_error(text, says, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 async def test_the_program_end_to_end_without_a_hub(tmp_path):
     async with PolicyServer(TOKENIZER, file_writer) as server:
         code, out, err = await run_program(

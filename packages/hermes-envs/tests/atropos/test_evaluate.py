@@ -71,6 +71,7 @@ async def test_wandb_offline_keeps_readable_rollouts(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("WANDB__SERVICE_WAIT", "100")
     import warnings
 
     with warnings.catch_warnings():

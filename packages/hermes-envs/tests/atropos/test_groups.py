@@ -43,7 +43,13 @@ async def test_each_member_has_a_spec_of_its_own():
 
 
 async def test_rollouts_are_spread_over_several_servers_and_stay_with_theirs():
-    async with PolicyServer(TOKENIZER, say_policy()) as one, PolicyServer(TOKENIZER, say_policy()) as two:
+    all_there = asyncio.Barrier(20)
+
+    async def together(prompt: str) -> str:
+        await all_there.wait()  # how many each has been given then does not depend on which is the faster
+        return "x"
+
+    async with PolicyServer(TOKENIZER, together) as one, PolicyServer(TOKENIZER, together) as two:
         config, _ = SayEnv.config_init()
         servers = [ServerConfig(base_url=s.url, server_type="vllm", model_name="policy") for s in (one, two)]
         env = SayEnv(config, servers)
@@ -94,7 +100,7 @@ async def test_a_trainer_that_stops_pulling_is_waited_for(caplog, monkeypatch):
         await trainer.register()
         env = make_env(SayEnv, server.url, rollout_server_url=api.url, max_batches_offpolicy=1)
         task = asyncio.create_task(env.env_manager())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while "the trainer takes none of its groups" not in caplog.text:
                 await asyncio.sleep(0.1)
         begun = env.iter

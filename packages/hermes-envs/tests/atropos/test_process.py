@@ -27,7 +27,10 @@ async def process(env) -> None:
 
 async def test_terminal_test_writes_one_trajectory_a_line(tmp_path):
     path = tmp_path / "sub" / "out.jsonl"
-    policy = alternating(file_writer, file_writer, lambda prompt: "I will not.")
+
+    def policy(prompt: str) -> str:
+        return "I will not." if "answer.txt" in prompt else file_writer(prompt)
+
     async with PolicyServer(TOKENIZER, policy) as server:
         env = make_env(TerminalTestEnv, server.url, data_path_to_save_groups=str(path), total_steps=3, seed=1)
         await process(env)
@@ -149,11 +152,13 @@ async def test_overwrite_starts_anew_and_a_foreign_file_is_left_alone(tmp_path):
 
 
 async def test_groups_run_at_once(tmp_path):
-    async def slow(prompt: str) -> str:
-        await asyncio.sleep(0.1)
+    four_groups = asyncio.Barrier(8)
+
+    async def together(prompt: str) -> str:
+        await four_groups.wait()
         return "x"
 
-    async with PolicyServer(TOKENIZER, slow) as server:
+    async with PolicyServer(TOKENIZER, together) as server:
         env = make_env(
             SayEnv,
             server.url,

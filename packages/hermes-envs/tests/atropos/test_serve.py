@@ -53,14 +53,16 @@ async def test_it_ends_after_the_last_step_and_evaluates_on_the_way(tmp_path):
             steps_per_eval=2,
             data_dir_to_save_evals=str(tmp_path),
         )
-        pulling = asyncio.create_task(trainer.pull_many(8, seconds=60))
+        serving = asyncio.create_task(env.env_manager())
+        await trainer.pull_many(3)
         async with asyncio.timeout(60):
-            await env.env_manager()
-        pulling.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await pulling
+            while not list(tmp_path.glob("step-*/metrics.json")):
+                assert not serving.done()
+                await asyncio.sleep(0.05)
+        await trainer.pull_many(3)
+        async with asyncio.timeout(60):
+            await serving
     assert env.evaluations >= 1
-    assert list(tmp_path.glob("step-*/metrics.json"))
 
 
 async def test_what_is_missing_is_said_and_a_restarted_api_is_served_again(caplog):
@@ -139,22 +141,26 @@ async def test_a_task_that_fails_costs_its_own_group_only():
 
 
 async def test_while_the_infrastructure_fails_one_group_at_a_time_is_tried():
+    at_once = []
+
+    def refuse() -> int:
+        # As many as there are workers begin together, and two more in place of the first two that are dropped.
+        if env.metrics.dropped_groups >= env.max_num_workers + 2:
+            at_once.append(len(env.workers))
+        return 401
+
     async with ServedApi() as api, PolicyServer(TOKENIZER, say_policy()) as server:
-        server.status = lambda: 401
+        server.status = refuse
         trainer = Trainer(api, batch_size=8)
         await trainer.register()
         env = make_env(SayEnv, server.url, rollout_server_url=api.url, total_steps=1000)
-        most = 0
         async with serving(env):
             async with asyncio.timeout(60):
-                while env.metrics.dropped_groups < 12 or env.workers:
-                    await asyncio.sleep(0.01)
-                while env.metrics.dropped_groups < 16:
-                    most = max(most, len(env.workers))
+                while env.metrics.dropped_groups < env.max_num_workers + 5:
                     await asyncio.sleep(0.01)
             server.status = lambda: 200
             await trainer.pull_many(2)
-    assert most == 1
+    assert set(at_once) == {1}
 
 
 async def test_a_checkpoint_that_cannot_be_saved_ends_nothing(tmp_path, caplog):
@@ -194,10 +200,9 @@ async def test_an_api_that_was_restarted_unseen_is_registered_with_anew():
                 # A trainer needs longer for a step than an environment between two looks: this one waits for it.
                 while len(atropos_api.app.state.envs) < 2:
                     await asyncio.sleep(0.05)
-                while not any(group["env_id"] == 1 for group in trainer.groups):
-                    await trainer.pull_many(1)
-            (last,) = await trainer.pull_many(1)
-    assert {group["env_id"] for group in last} == {1}
+                # What was on its way under the old number still comes.
+                while {group["env_id"] for group in (await trainer.pull_many(1))[0]} != {1}:
+                    pass
 
 
 async def test_a_slow_environment_progresses_beside_a_fast_one():
@@ -216,12 +221,15 @@ async def test_a_slow_environment_progresses_beside_a_fast_one():
         settings = {"rollout_server_url": api.url, "total_steps": 10_000, "max_batches_offpolicy": 2}
         quick = make_env(SayEnv, fast_server.url, **settings)
         patient = make_env(SayEnv, slow_server.url, **settings)
-        async with serving(quick), serving(patient):
-            while patient.metrics.sent_groups < 5 or quick.metrics.sent_groups < 5:
+        async with serving(quick), serving(patient), asyncio.timeout(60):
+            # The trainer takes less than the fast one makes: the queue is full of its groups.
+            while min(groups_of(trainer, env) for env in (quick, patient)) < 4:
                 await trainer.pull()
                 await asyncio.sleep(0.3)
-    served = {group["env_id"] for group in trainer.groups}
-    assert served == {0, 1}
+
+
+def groups_of(trainer, env):
+    return sum(group["env_id"] == env.env_id for group in trainer.groups)
 
 
 async def test_cancelling_leaves_no_work_behind():
@@ -237,7 +245,7 @@ async def test_cancelling_leaves_no_work_behind():
         await trainer.register()
         env = make_env(SayEnv, server.url, rollout_server_url=api.url)
         async with serving(env):
-            await asyncio.wait_for(started.wait(), 30)
+            await asyncio.wait_for(started.wait(), 60)
         assert not env.workers and not env.running_items
         others = asyncio.all_tasks() - {asyncio.current_task()}
         assert not [task for task in others if "rollout" in repr(task.get_coro())]
@@ -249,7 +257,7 @@ async def test_a_group_size_that_cannot_fill_a_batch_is_refused():
         await trainer.register()
         env = make_env(SayEnv, server.url, rollout_server_url=api.url, group_size=3)
         with pytest.raises(ConfigError, match="divisor"):
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await env.env_manager()
 
 

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.atropos
 
 
 def swe_env(**settings):
-    return make_env(HermesSweEnv, "http://127.0.0.1:9", enabled_toolsets=["terminal", "file"], **settings)
+    settings = {"enabled_toolsets": ["terminal", "file"], "test_timeout": 100, **settings}
+    return make_env(HermesSweEnv, "http://127.0.0.1:9", **settings)
 
 
 async def grades(env, tasks, text_of):
@@ -216,7 +217,6 @@ async def test_six_languages_where_the_toolchain_is(language, tmp_path):
     env = swe_env(
         language=language,
         dataset_name=str(pack_task(language, tmp_path)),
-        test_timeout=60,
         terminal_env=toolchains(tmp_path),
     )
     await env.setup()
@@ -245,7 +245,11 @@ async def test_a_policy_solves_a_row_with_its_tools(tmp_path):
 
     async with PolicyServer(TOKENIZER, reply) as server:
         env = make_env(
-            HermesSweEnv, server.url, enabled_toolsets=["terminal", "file"], dataset_name=str(path)
+            HermesSweEnv,
+            server.url,
+            enabled_toolsets=["terminal", "file"],
+            dataset_name=str(path),
+            test_timeout=100,
         )
         await env.setup()
         (rollout,) = await env.rolling.run_group(await env.get_next_item(), env.rolling.group(size=1))

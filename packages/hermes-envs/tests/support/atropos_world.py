@@ -1,7 +1,6 @@
 """A real run-api, a trainer that pulls batches from it, and a small environment to serve them."""
 
 import asyncio
-import socket
 import sys
 import sysconfig
 from pathlib import Path
@@ -11,6 +10,7 @@ import aiohttp
 import pytest
 import uvicorn
 from atroposlib.api.server import app
+from envs_tools import held_port
 from hermes_envs.atropos import HermesAgentBaseEnv, HermesAgentEnvConfig, ServerConfig
 from hermes_envs.result import AgentResult
 from hermes_envs.rollout import Rollout, run_rollout
@@ -23,17 +23,12 @@ MADE: list[HermesAgentBaseEnv] = []
 TOKENIZER = FolderTokenizer(HermesAgentEnvConfig().tokenizer_name)
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 class RunApi:
     """`run-api` as a process of its own, which can be killed and started again on the same port."""
 
     def __init__(self) -> None:
-        self.port = free_port()
+        self._held = held_port()  # also while it is down
+        self.port = self._held.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.process: asyncio.subprocess.Process | None = None
 
@@ -43,6 +38,7 @@ class RunApi:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.kill()
+        self._held.close()
 
     async def start(self) -> None:
         self.process = await asyncio.create_subprocess_exec(
@@ -73,7 +69,8 @@ class ServedApi:
     """The application behind `run-api`, served by uvicorn on this loop: real HTTP without a process's start."""
 
     def __init__(self) -> None:
-        self.port = free_port()
+        self._held = held_port()  # also while it is down
+        self.port = self._held.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> "ServedApi":
@@ -82,6 +79,7 @@ class ServedApi:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.kill()
+        self._held.close()
 
     def forget(self) -> None:
         """Lose everything, as a process that was started anew."""
@@ -95,7 +93,7 @@ class ServedApi:
         self._server = uvicorn.Server(config)
         self._server.install_signal_handlers = lambda: None
         self._task = asyncio.create_task(self._server._serve(None))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not self._server.started:
                 await asyncio.sleep(0.02)
 
@@ -204,7 +202,7 @@ async def run_program(*arguments: str, env: dict[str, str] | None = None, cwd: P
         sys.executable, "-m", *arguments, stdout=-1, stderr=-1, env=env, cwd=cwd
     )
     try:
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(500):
             out, err = await process.communicate()
     finally:
         if process.returncode is None:
