@@ -221,7 +221,7 @@ async def test_an_agent_that_ends_its_container_is_graded_0(place: Place) -> Non
 
     async def suicidal(messages: object, session: RolloutSession) -> AgentResult:
         with contextlib.suppress(SandboxGone):  # one that goes on regardless, too
-            await session.sandbox.exec("kill 1; sleep 5")
+            await session.sandbox.exec("kill 1; sleep 1000")
         return AgentResult(messages=[], stop_reason=StopReason.finished)
 
     rollout = await run_rollout(task_rollout_spec(task, backend="docker"), suicidal)
