@@ -10,9 +10,10 @@ import pytest
 PROGRAM = Path(hermes_sandbox.__file__).parent / "runner" / "kill.bash"
 SCRIPT = """
 . {program}
-setsid sleep 300 & bystander=$!
+HERMES_MARK=other setsid sleep 300 & bystander=$!
 HERMES_MARK=mine sleep 300 & victim=$!
-until grep -qs HERMES_MARK=mine /proc/$victim/environ; do :; done
+runs() {{ grep -qs "^sleep" /proc/$1/cmdline && grep -qs HERMES_MARK=$2 /proc/$1/environ; }}
+until runs $bystander other && runs $victim mine; do :; done
 signal_tree 9 mine 0 ''
 wait $victim
 echo "$alive $(kill -0 $bystander && echo bystander lives)"

@@ -8,30 +8,31 @@ from hermes_sandbox import Process, SandboxGone, SandboxSpec, Shell, Unavailable
 from hermes_sandbox.backends.local import LocalBackend
 from sandbox_docker import eventually
 
-UNTIL = "until [ -e {} ]; do sleep 0.05; done"
+UNTIL_STOPPED = "until [ -e stop ]; do sleep 0.05; done"
+IDLE = 3600.0
 
 
 @pytest.mark.parametrize("user", ["exec", "shell", "process"])
-async def test_a_sandbox_in_use_is_not_idle(user: str) -> None:
-    """Whatever the use is; and when nobody uses it any more it goes."""
-    idle = 0.4
-    async with create_sandbox("local", SandboxSpec(idle=idle), quiet=True) as sandbox:
-        holding = asyncio.create_task(sandbox.exec(UNTIL.format("go")))  # until the use has begun
-        await asyncio.sleep(0)
-        shell, process = await sandbox.open_shell(), await sandbox.spawn(UNTIL.format("stop"))
+async def test_a_sandbox_in_use_is_not_idle(user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the use is; and when nobody uses it any more it goes. The loop's clock is set on by hours."""
+    loop = asyncio.get_running_loop()
+    clock, ahead = loop.time, 0.0
+    monkeypatch.setattr(loop, "time", lambda: clock() + ahead)
+    async with create_sandbox("local", SandboxSpec(idle=IDLE), quiet=True) as sandbox:
+        shell, process = await sandbox.open_shell(), await sandbox.spawn(UNTIL_STOPPED)
 
         async def use() -> object:
             if user == "exec":
-                return (await sandbox.exec(UNTIL.format("stop"))).exit_code
+                return (await sandbox.exec(UNTIL_STOPPED)).exit_code
             return await _use(shell if user == "shell" else process)
 
         using = asyncio.create_task(use())
         await asyncio.sleep(0)
-        (Path(sandbox.workdir) / "go").touch()
-        await holding
-        await asyncio.sleep(3 * idle)
+        ahead += 2 * IDLE
         (Path(sandbox.workdir) / "stop").touch()
         assert await using == 0
+        assert (await sandbox.exec("echo here")).stdout == b"here\n"
+        ahead += 2 * IDLE
         assert await eventually(lambda: not Path(sandbox.workdir).exists())
         with pytest.raises(SandboxGone, match="idle"):
             await sandbox.exec("true")
@@ -40,18 +41,25 @@ async def test_a_sandbox_in_use_is_not_idle(user: str) -> None:
 async def _use(user: Shell | Process) -> int | None:
     if isinstance(user, Process):
         return await user.wait()
-    return (await user.run(UNTIL.format("stop"))).exit_code
+    return (await user.run(UNTIL_STOPPED)).exit_code
 
 
 @pytest.fixture
-def closed(monkeypatch: pytest.MonkeyPatch) -> list[LocalBackend]:
-    """The backends that were closed. The first sandbox to be deleted is out of reach once."""
+def out_of_reach() -> set[str]:
+    """The sandboxes that cannot be deleted, each once."""
+    return set()
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch, out_of_reach: set[str]) -> list[LocalBackend]:
+    """The backends that were closed."""
     closed: list[LocalBackend] = []
-    delete, failures = LocalBackend.delete, ["out of reach"]
+    delete = LocalBackend.delete
 
     async def flaky(backend: LocalBackend, id: str) -> None:
-        if failures:
-            raise Unavailable(failures.pop())
+        if id in out_of_reach:
+            out_of_reach.remove(id)
+            raise Unavailable("out of reach")
         assert backend not in closed
         await delete(backend, id)
 
@@ -63,8 +71,11 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> list[LocalBackend]:
     return closed
 
 
-async def test_a_sandbox_that_could_not_be_deleted_is_closed_again(closed: list[LocalBackend]) -> None:
+async def test_a_sandbox_that_could_not_be_deleted_is_closed_again(
+    closed: list[LocalBackend], out_of_reach: set[str]
+) -> None:
     sandbox = await create_sandbox("local", quiet=True)
+    out_of_reach.add(sandbox.id)
     with pytest.raises(Unavailable, match="out of reach"):
         await sandbox.close()
     assert (Path(sandbox.workdir).exists(), closed) == (True, [])
@@ -75,9 +86,11 @@ async def test_a_sandbox_that_could_not_be_deleted_is_closed_again(closed: list[
     assert (Path(sandbox.workdir).exists(), len(closed)) == (False, 1)
 
 
-async def test_a_sandbox_that_nobody_closes_again_is_let_go(closed: list[LocalBackend]) -> None:
+async def test_a_sandbox_that_nobody_closes_again_is_let_go(
+    closed: list[LocalBackend], out_of_reach: set[str]
+) -> None:
     with pytest.raises(Unavailable, match="out of reach"):
         async with create_sandbox("local", quiet=True) as sandbox:
-            pass
+            out_of_reach.add(sandbox.id)
     assert len(closed) == 1
     await LocalBackend().delete(sandbox.id)

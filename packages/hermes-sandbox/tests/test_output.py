@@ -3,12 +3,15 @@
 import pytest
 from hermes_sandbox.output import OutputBuffer, RecentOutput
 from hermes_sandbox.result import ExecResult
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+# Neither an example nor the making of the first ones may have a deadline where the machine may stand still.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CHUNKS = st.lists(st.binary(max_size=40), max_size=30)
 
 
+@patient
 @given(CHUNKS, st.one_of(st.none(), st.integers(0, 200)))
 def test_head_and_tail_are_those_of_the_whole(chunks: list[bytes], limit: int | None) -> None:
     buffer = OutputBuffer(limit)
@@ -26,6 +29,7 @@ def test_head_and_tail_are_those_of_the_whole(chunks: list[bytes], limit: int | 
         assert head - (limit - head) in (0, 1)
 
 
+@patient
 @given(CHUNKS, st.integers(0, 1500), st.one_of(st.none(), st.integers(0, 100)))
 def test_recent_output_is_a_window_on_the_stream(chunks: list[bytes], offset: int, limit: int | None) -> None:
     recent = RecentOutput(100)

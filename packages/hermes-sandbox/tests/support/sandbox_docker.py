@@ -18,7 +18,7 @@ def docker(*argv: str, host: str | None = None, check: bool = True) -> str:
     return done.stdout
 
 
-async def eventually(condition: object, *, within: float = 10.0) -> bool:
+async def eventually(condition: object, *, within: float = 60.0) -> bool:
     """Whether a condition (a callable) comes true in time."""
     assert callable(condition)
     end = time.monotonic() + within

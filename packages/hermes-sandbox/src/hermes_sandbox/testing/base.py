@@ -130,7 +130,7 @@ async def struck(run: Callable[[float], Awaitable[ExecResult]], word: bytes) -> 
     return await run(LAST_PATIENCE)
 
 
-async def gone(sandbox: Sandbox, pid: int, within: float = 30.0) -> bool:
+async def gone(sandbox: Sandbox, pid: int, within: float = 60.0) -> bool:
     """Whether process `pid` of the sandbox is dead, or dies soon. A zombie is dead."""
     look = f"read -r _ _ state _ </proc/{pid}/stat && [ $state != Z ]"
     deadline = time.monotonic() + within
