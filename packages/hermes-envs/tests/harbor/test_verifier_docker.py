@@ -196,6 +196,7 @@ async def test_tests_of_another_user_and_an_image_with_a_user(place: Place) -> N
     other = TOML.replace("[verifier]\n", '[verifier]\nuser = "nobody"\n')
     nobody = "#!/bin/bash\nid -un >/logs/verifier/reward.txt; [ $(id -un) = nobody ] && echo 1 >/logs/verifier/reward.txt\n"
     task, sandbox, baseline = await place(name="other", toml=other, test_sh=nobody)
+    (task.tests_dir / "test.sh").chmod(0o600)  # as a clone is under a strict umask
     assert (await verify(task, sandbox, baseline=baseline)).status is Status.passed
 
 

@@ -70,7 +70,7 @@ async def judge(
     cleared = await run_script(sandbox, layout, "wipe", [layout.tests, layout.verdict], env=env)
     if not cleared.ok:
         return Observation(None, Evidence(None, "missing"), wiped=False)
-    await copy_in(sandbox, layout, task.tests_dir, layout.tests)
+    await copy_in(sandbox, layout, task.tests_dir, layout.tests, reader=task.config.verifier_user)
     seconds["copy"] = time.perf_counter() - began
     began = time.perf_counter()
     run, before = await _run(task, sandbox, layout, timeout, image_env)

@@ -111,11 +111,24 @@ async def make_folders(sandbox: Sandbox, layout: Layout, *folders: str, early: b
     await run_script(sandbox, layout, "folders", folders, early=early)
 
 
-async def copy_in(sandbox: Sandbox, layout: Layout, source: Path, target: str) -> None:
-    """Copy a local folder's contents into a folder inside, whoever commands run as there."""
+async def copy_in(
+    sandbox: Sandbox, layout: Layout, source: Path, target: str, *, reader: str | None = None
+) -> None:
+    """Copy a local folder's contents into a folder inside, whoever commands run as there.
+
+    Args:
+        sandbox: Where to.
+        layout: Its folders.
+        source: The folder here.
+        target: The folder there.
+        reader: The user who reads it, where that is another than the sandbox's: its modes here may not let them.
+    """
     who = await sandbox.exec(["id", "-u"], timeout=60)
     if layout.superuser is None or who.stdout.strip() == b"0":
-        return await sandbox.upload(source, target)
+        await sandbox.upload(source, target)
+        if reader is not None:
+            await run_script(sandbox, layout, "readable", [target])
+        return None
     files = await asyncio.to_thread(_read_tree, source)
     await make_folders(sandbox, layout, *sorted({posixpath.dirname(f"{target}/{name}") for name in files}))
     for name, (content, mode) in files.items():
