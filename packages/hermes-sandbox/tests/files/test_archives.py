@@ -10,14 +10,16 @@ import stat
 import subprocess
 import sys
 import tarfile
-import time
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hermes_sandbox.files import ArchiveError, Unpacker, UnsafeEntry, pack, unpack
+from hermes_sandbox.files import ArchiveError, Unpacker, UnsafeEntry, pack, packing, unpack
+from hermes_sandbox.files.tree import TreeWriter
 from hermes_sandbox.ownership import Owner
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 ODD_NAMES = [b"a b", b'it\'s "q"', b"new\nline", b"\xff\xfe raw", b"-dash", "ünï".encode(), b"x" * 200]
@@ -234,7 +236,7 @@ async def test_garbage_and_huge_headers_are_errors(tmp_path: Path) -> None:
         await unpack_bytes(huge.tobuf(tarfile.GNU_FORMAT), tmp_path / "b")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.binary(max_size=2000), st.integers(0, 3000), st.integers(1, 700))
 def test_damaged_archives_raise_only_archive_errors(
     tmp_path_factory: pytest.TempPathFactory, junk: bytes, at: int, chunk: int
@@ -249,13 +251,14 @@ def test_damaged_archives_raise_only_archive_errors(
 
 
 async def test_sockets_and_pipes_are_left_out_of_a_pack(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "kept").write_bytes(b"1")
     os.mkfifo(tmp_path / "from" / "pipe")
+    monkeypatch.chdir(tmp_path / "from")  # a socket's path must be short
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.bind(str(tmp_path / "from" / "sock"))
+        sock.bind("sock")
         await unpack(pack(tmp_path / "from"), tmp_path / "to")
     assert names(tmp_path / "to") == ["kept"]
     assert caplog.text.count("left out of the archive") == 2
@@ -266,21 +269,31 @@ async def test_a_missing_source_is_named(tmp_path: Path) -> None:
         await packed(tmp_path / "nothing")
 
 
-async def test_a_gigabyte_passes_in_bounded_memory_without_holding_the_loop(tmp_path: Path) -> None:
-    size = 1 << 30
+async def test_a_large_file_passes_in_bounded_memory_without_holding_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop gets on while anything is read or written."""
     with (tmp_path / "big").open("wb") as file:
-        file.truncate(size)
+        file.truncate(256 << 20)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    worst = 0.0
+    loop, pieces, write = asyncio.get_running_loop(), packing._file, TreeWriter.content
 
-    async def heartbeat() -> None:
-        nonlocal worst
-        while True:
-            start = time.perf_counter()
-            await asyncio.sleep(0.01)
-            worst = max(worst, time.perf_counter() - start)
+    def let_the_loop_turn() -> None:
+        turned = threading.Event()
+        loop.call_soon_threadsafe(turned.set)
+        assert turned.wait(60), "the loop is held"
 
-    beat = asyncio.create_task(heartbeat())
+    def read_slowly(path: str, header: tarfile.TarInfo) -> Iterator[bytes]:
+        for piece in pieces(path, header):
+            let_the_loop_turn()
+            yield piece
+
+    def write_slowly(tree: TreeWriter, data: memoryview) -> None:
+        let_the_loop_turn()
+        write(tree, data)
+
+    monkeypatch.setattr(packing, "_file", read_slowly)
+    monkeypatch.setattr(TreeWriter, "content", write_slowly)
     async with Unpacker(tmp_path / "out", max_bytes=1 << 33) as unpacker:
         async for chunk in pack(tmp_path / "big"):
             assert len(chunk) <= 2 << 20
@@ -289,10 +302,8 @@ async def test_a_gigabyte_passes_in_bounded_memory_without_holding_the_loop(tmp_
         # the rest was only packed: what is fed is not whole
         with pytest.raises(ArchiveError, match="cut short"):
             await unpacker.finish()
-    beat.cancel()
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    assert grown < 64, f"{grown:.0f} MiB more memory for a file of 1 GiB"
-    assert worst < 2.0
+    assert grown < 64, f"{grown:.0f} MiB more memory for a file of 256 MiB"
 
 
 async def test_cancelling_a_transfer_leaves_no_descriptor_open(tmp_path: Path) -> None:
@@ -304,14 +315,21 @@ async def test_cancelling_a_transfer_leaves_no_descriptor_open(tmp_path: Path) -
                 await unpacker.feed(chunk)
                 await asyncio.sleep(0.005)
 
-    before = len(names("/proc/self/fd"))
+    def open_here() -> list[str]:
+        found: list[str] = []
+        for descriptor in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found.append(str(descriptor.readlink()))
+        return [path for path in found if Path(path).is_relative_to(tmp_path)]
+
     for delay in range(10):
         task = asyncio.create_task(transfer())
         await asyncio.sleep(delay / 500)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    await asyncio.sleep(0.2)
-    assert len(names("/proc/self/fd")) <= before + 1
+    async with asyncio.timeout(60):  # a thread that reads closes its file when it has read
+        while open_here():
+            await asyncio.sleep(0.02)
 
 
 def test_importing_the_archives_is_light() -> None:
