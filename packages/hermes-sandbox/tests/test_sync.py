@@ -100,7 +100,8 @@ def test_a_forked_child_is_told_and_can_make_its_own(sandbox: SyncSandbox) -> No
         except RuntimeError as error:
             with SyncSandbox("local", quiet=True) as own:
                 os.write(writing, f"{error}|{own.exec('echo child').output}".encode())
-        os._exit(0)
+        finally:  # whatever happens, or it would go on with the tests
+            os._exit(0)
     os.close(writing)
     os.waitpid(child, 0)
     said = os.read(reading, 1000).decode()
@@ -112,26 +113,47 @@ def test_a_forked_child_is_told_and_can_make_its_own(sandbox: SyncSandbox) -> No
 
 def test_what_is_still_open_at_the_end_of_the_program_is_removed() -> None:
     code = "from hermes_sandbox import SyncSandbox; print(SyncSandbox('local', quiet=True).id)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     assert find_owned_folder(base_folder("local"), done.stdout.strip()) is None
 
 
-def test_an_interrupt_kills_the_command(tmp_path: Path) -> None:
-    code = f"""
-import os, signal, threading, time
+INTERRUPTED = """
+import os, signal, sys, threading, time
 from hermes_sandbox import SyncSandbox
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell starts without it
+folder, main = sys.argv[1], threading.main_thread().ident
+
+def waits():
+    frame = sys._current_frames()[main]
+    while frame and frame.f_code.co_name != "result":
+        frame = frame.f_back
+    return frame is not None
+
+def interrupt():
+    while not (os.path.exists(f"{folder}/pid") and waits()):
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
+def dead(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rpartition(") ")[2][0] in "ZX"
+    except OSError:
+        return True
+
 with SyncSandbox("local", quiet=True) as sandbox:
-    def interrupt():
-        while not os.path.exists({str(tmp_path / "pid")!r}): time.sleep(0.05)
-        time.sleep(0.2)
-        os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=interrupt).start()
     try:
-        sandbox.exec("echo $$ >{tmp_path / "pid"}; exec sleep 3600")
+        sandbox.exec(f"echo $$ >{folder}/draft; mv {folder}/draft {folder}/pid; exec sleep 3600")
     except KeyboardInterrupt:
-        print("interrupted", os.path.exists("/proc/" + open({str(tmp_path / "pid")!r}).read().strip()))
+        pid, end = int(open(f"{folder}/pid").read()), time.monotonic() + 60
+        while not dead(pid) and time.monotonic() < end:
+            time.sleep(0.05)
+        print("interrupted", dead(pid))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "interrupted False\n", done.stderr
+
+
+def test_an_interrupt_kills_the_command(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "interrupted True\n", done.stderr
