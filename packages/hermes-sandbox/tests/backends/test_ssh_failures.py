@@ -1,17 +1,21 @@
 """What goes wrong with SSH hosts, on a real sshd."""
 
 import asyncio
+import contextlib
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from hermes_sandbox import AuthError, SandboxGone, SandboxSpec, Unavailable, create_sandbox, get_backend
 from hermes_sandbox.testing.base import gone, wait_for_file
-from sandbox_sshd import Sshd, free_port, make_key, running_sshd
+from sandbox_docker import eventually
+from sandbox_sshd import Sshd, make_key, reserved_port, running_sshd
 
 pytestmark = pytest.mark.ssh
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +38,11 @@ async def test_a_cut_connection_loses_the_command_and_not_the_sandbox(sshd: Sshd
 
 async def test_commands_share_one_connection(sshd: Sshd) -> None:
     async with create_sandbox("ssh", **sshd.options) as sandbox:
-        before = len(sshd.connections())
+        before = sshd.connected()
         await asyncio.gather(*(sandbox.exec("sleep 0.3") for _ in range(32)))
         shells = await asyncio.gather(*(sandbox.open_shell() for _ in range(4)))
         assert [(await shell.run("echo $((1 + 1))")).stdout for shell in shells] == [b"2\n"] * 4
-        assert len(sshd.connections()) == before
+        assert sshd.connected() == before
 
 
 async def test_a_closed_sandbox_connects_no_more(sshd: Sshd) -> None:
@@ -72,8 +76,8 @@ async def test_a_wrong_key_is_refused(sshd: Sshd, tmp_path: Path) -> None:
 
 
 async def test_nobody_listens(sshd: Sshd) -> None:
-    with pytest.raises(Unavailable, match="cannot connect"):
-        await create_sandbox("ssh", **sshd.options | {"port": free_port()})
+    with reserved_port() as port, pytest.raises(Unavailable, match="cannot connect"):
+        await create_sandbox("ssh", **sshd.options | {"port": port})
 
 
 async def test_a_host_that_says_nothing_is_given_up(sshd: Sshd) -> None:
@@ -101,23 +105,23 @@ async def test_through_a_jump_host(sshd: Sshd, tmp_path: Path) -> None:
 async def test_a_jump_host_is_never_taken_for_the_host_behind_it(sshd: Sshd) -> None:
     """Also where the first attempt got no further: a sandbox there would be on the wrong machine."""
     address = f"root@127.0.0.1:{sshd.port}"
-    backend = get_backend("ssh", **sshd.options | {"jump": address, "port": free_port()})
-    try:
-        for _ in range(2):
-            with pytest.raises(Unavailable, match="cannot connect"):
-                await backend.create(SandboxSpec(), {})
-    finally:
-        await backend.close()
+    with reserved_port() as port:
+        backend = get_backend("ssh", **sshd.options | {"jump": address, "port": port})
+        try:
+            for _ in range(2):
+                with pytest.raises(Unavailable, match="cannot connect"):
+                    await backend.create(SandboxSpec(), {})
+        finally:
+            await backend.close()
 
 
 async def test_keys_of_an_agent(sshd: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", path], stdout=subprocess.DEVNULL)
     try:
-        while not path.exists():
-            await asyncio.sleep(0.02)
         monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
-        subprocess.run(["ssh-add", "-q", sshd.key], check=True)
+        add = ["ssh-add", "-q", sshd.key]
+        assert await eventually(lambda: subprocess.run(add, capture_output=True).returncode == 0)
         async with create_sandbox("ssh", **sshd.options | {"keys": (), "agent": True}) as sandbox:
             assert (await sandbox.exec("echo by agent")).stdout == b"by agent\n"
     finally:
@@ -131,15 +135,18 @@ async def test_a_full_server_names_the_setting(tmp_path: Path) -> None:
 
         backend = get_backend("ssh", **few.options)
         machine = await backend.create(SandboxSpec(), {})
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    holder = await backend.open_process(machine, Command(("cat",)))
-                    break
-                except Unavailable:  # the server has not seen the session before off
-                    continue
+        holder = await where_there_is_room(lambda: backend.open_process(machine, Command(("cat",))))
         with pytest.raises(Unavailable, match="MaxSessions"):
             await backend.open_process(machine, Command(("true",)))
         await holder.close()
-        await backend.delete(machine.id)
+        await where_there_is_room(lambda: backend.delete(machine.id))
         await backend.close()
+
+
+async def where_there_is_room(call: Callable[[], Awaitable[T]]) -> T:
+    """Make a call that opens a session, which the server refuses until it has seen the one before off."""
+    async with asyncio.timeout(60):
+        while True:
+            with contextlib.suppress(Unavailable):
+                return await call()
+            await asyncio.sleep(0.05)

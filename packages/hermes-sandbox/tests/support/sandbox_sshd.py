@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class Sshd:
 
     port: int
     folder: Path
+    sandboxes: Path
     process: subprocess.Popen[bytes]
 
     @property
@@ -50,8 +52,13 @@ class Sshd:
             "keys": [self.key],
             "known_hosts": self.known_hosts,
             "agent": False,
-            "folder": f"/tmp/hermes-ssh-test-{self.port}",  # other users must be able to reach it
+            "folder": str(self.sandboxes),
+            "connect_timeout": 60.0,
         }
+
+    def connected(self) -> int:
+        """How many connections were made by now. The server notes each before it says anything."""
+        return (self.folder / "log").read_bytes().count(b"Connection from ")
 
     def connections(self) -> list[int]:
         """Process ids of the servers of the connections that are open now."""
@@ -66,7 +73,8 @@ class Sshd:
             children = subprocess.run(
                 ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True
             )
-            os.kill(pid, 9)
+            with contextlib.suppress(ProcessLookupError):  # one that was on its way out
+                os.kill(pid, 9)
             for child in children.stdout.split():
                 name = Path(f"/proc/{child}/comm")
                 with contextlib.suppress(OSError):
@@ -74,10 +82,13 @@ class Sshd:
                         os.kill(int(child), 9)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+@contextlib.contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port of loopback that nobody else gets meanwhile. Nobody listens there, but an sshd may be told to."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as sshd does, so that both have it
+        holder.bind(("127.0.0.1", 0))
+        yield holder.getsockname()[1]
 
 
 def make_key(path: Path) -> None:
@@ -92,25 +103,27 @@ def running_sshd(folder: Path, *, sessions: int = 10, config: str = "") -> Itera
         if not (folder / name).exists():
             make_key(folder / name)
     shutil.copy(folder / "user_key.pub", folder / "authorized_keys")
-    port = free_port()
-    kind, key = (folder / "host_key.pub").read_text().split()[:2]
-    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
-    (folder / "config").write_text(CONFIG.format(port=port, folder=folder, sessions=sessions) + config)
-    sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    script = f"mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec {sshd} -D -e -f {folder}/config"
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(["unshare", "-m", "bash", "-c", script], stdout=log, stderr=log)
-    try:
-        _await_banner(port, process, folder / "log")
-        yield Sshd(port, folder, process)
-    finally:
-        process.terminate()
-        process.wait(10)
-        shutil.rmtree(f"/tmp/hermes-ssh-test-{port}", ignore_errors=True)
+    # Not below `folder`, for other users must be able to reach it.
+    sandboxes = Path(tempfile.mkdtemp(prefix="hermes-ssh-test-", dir="/tmp"))
+    with reserved_port() as port:
+        kind, key = (folder / "host_key.pub").read_text().split()[:2]
+        (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
+        (folder / "config").write_text(CONFIG.format(port=port, folder=folder, sessions=sessions) + config)
+        sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+        script = f"mount -t tmpfs tmpfs /run && mkdir /run/sshd && exec {sshd} -D -e -f {folder}/config"
+        with (folder / "log").open("wb") as log:
+            process = subprocess.Popen(["unshare", "-m", "bash", "-c", script], stdout=log, stderr=log)
+        try:
+            _await_banner(port, process, folder / "log")
+            yield Sshd(port, folder, sandboxes, process)
+        finally:
+            process.terminate()
+            process.wait(60)
+            shutil.rmtree(sandboxes, ignore_errors=True)
 
 
 def _await_banner(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1) as probe:
             if probe.recv(4) == b"SSH-":
