@@ -95,28 +95,31 @@ async def test_a_busy_service_is_tried_again(server: DaytonaServer, options: dic
 
 
 async def test_a_service_that_stays_busy_is_a_quota_error(
-    server: DaytonaServer, options: dict[str, Any]
+    server: DaytonaServer, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.faults.rate_limited_creates = 1000
-    try:
-        with pytest.raises(QuotaError):
-            await create_sandbox("daytona", SPEC, **options, start_timeout=3.0)
-    finally:
-        server.faults.rate_limited_creates = 0
+    monkeypatch.setattr(creation, "FIRST_PAUSE_WHEN_FULL", 1e6)  # no time is left after that
+    monkeypatch.setattr(server.faults, "rate_limited_creates", 1000)
+    with pytest.raises(QuotaError):
+        await create_sandbox("daytona", SPEC, **options)
 
 
 async def test_a_cut_log_loses_the_command_and_not_the_sandbox(
     server: DaytonaServer, options: dict[str, Any]
 ) -> None:
     async with create_sandbox("daytona", SPEC, **options) as sandbox:
+        begun = asyncio.Event()
 
-        def cut(*_: object) -> None:
+        async def cut() -> None:
+            await begun.wait()
             server.faults.cut_logs = 1
+            await docker("exec", server.boxes[sandbox.id].container, "touch", "/cut")
 
-        script = "echo begun; sleep 0.5; echo on; sleep 5; echo ended"
-        result = await sandbox.exec(script, timeout=60, on_output=cut)
+        cutting = asyncio.create_task(cut())
+        script = "echo begun; until [ -e /cut ]; do sleep 0.05; done; echo on; sleep 600"
+        result = await sandbox.exec(script, timeout=100, on_output=lambda *_: begun.set())
         assert (result.reason, result.exit_code) == ("lost", None)
-        server.faults.cut_logs = 0
+        await cutting
+        assert server.faults.cut_logs == 0
         assert (await sandbox.exec("echo again", timeout=60)).stdout == b"again\n"
 
 
@@ -126,7 +129,7 @@ async def test_a_log_may_be_split_anywhere(
 ) -> None:
     """The SDK keeps so short a message until another comes, and after the last one none does."""
     monkeypatch.setattr(server.faults, "loose_bytes", loose)
-    async with asyncio.timeout(45), create_sandbox("daytona", SPEC, **options) as sandbox:
+    async with asyncio.timeout(100), create_sandbox("daytona", SPEC, **options) as sandbox:
         data = bytes(range(256)) * 257
         await sandbox.write_bytes("f", data)
         assert await sandbox.read_bytes("f") == data
@@ -145,7 +148,7 @@ async def test_images_that_cannot_be_had(
     server: DaytonaServer, options: dict[str, Any], tmp_path: Path
 ) -> None:
     with pytest.raises(ImageError, match="no-such-image"):
-        await create_sandbox("daytona", replace(SPEC, image="hermes-no-such-image:1"), **options)
+        await create_sandbox("daytona", replace(SPEC, image="localhost:1/hermes-no-such-image:1"), **options)
     with pytest.raises(ImageError):
         await create_sandbox("daytona", SandboxSpec(), **options)
     with pytest.raises(ImageError, match="no Dockerfile"):
@@ -266,6 +269,7 @@ async def test_a_slow_creation_that_is_given_up_leaves_nothing(
         return box
 
     monkeypatch.setattr(server, "_create", recorded)
+    monkeypatch.setattr(creation, "SETTLE", 60.0)
     monkeypatch.setattr(server.faults, "slow_create", 1.5)
 
     async def start() -> None:
@@ -394,7 +398,7 @@ async def test_a_command_that_runs_keeps_the_service_from_stopping_its_sandbox(
     server: DaytonaServer, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service counts requests alone; a sandbox whose process is gone is stopped, and so deleted."""
-    monkeypatch.setattr(server, "minute", 6.0)
+    monkeypatch.setattr(server, "minute", 12.0)
     monkeypatch.setattr(adapter, "SIGNS", 0.5)
     sandbox = await create_sandbox("daytona", replace(SPEC, idle=60), **options)
     assert (await sandbox.exec("sleep 15; echo through", timeout=60)).stdout == b"through\n"
@@ -408,13 +412,14 @@ async def test_a_command_that_runs_keeps_the_service_from_stopping_its_sandbox(
 async def test_a_sandbox_that_lived_for_too_long_is_gone(
     server: DaytonaServer, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "minute", 10.0)
     sandbox = await create_sandbox("daytona", replace(SPEC, lifetime=60), **options)
     assert server.boxes[sandbox.id].request["ttlMinutes"] == 2
+    monkeypatch.setattr(server, "minute", 0.01)
     async with asyncio.timeout(60):
         with pytest.raises(SandboxGone):
             while True:
                 await sandbox.exec("sleep 0.5", timeout=30)
+    assert sandbox.id not in server.boxes
     await sandbox.close()
 
 

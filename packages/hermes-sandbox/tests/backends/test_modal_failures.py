@@ -32,6 +32,7 @@ from hermes_sandbox import (
 )
 from hermes_sandbox.backends import creation, modal_process
 from hermes_sandbox.doctor import diagnose
+from hermes_sandbox.testing.base import struck, wait_for_file
 from modal_proto.api_pb2 import GenericResult, NetworkAccess
 from modal_server import TOKEN_ID, TOKEN_SECRET, ModalServer, docker, running_modal_server
 
@@ -71,13 +72,13 @@ async def test_a_full_service_is_tried_again(server: ModalServer) -> None:
     assert server.faults.exhausted_creates == 0
 
 
-async def test_a_service_that_stays_full_is_a_quota_error(server: ModalServer) -> None:
-    server.faults.exhausted_creates = 1000
-    try:
-        with pytest.raises(QuotaError, match="higher limit"):
-            await create_sandbox("modal", SPEC, **OPTIONS, start_timeout=3.0)
-    finally:
-        server.faults.exhausted_creates = 0
+async def test_a_service_that_stays_full_is_a_quota_error(
+    server: ModalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "FIRST_PAUSE_WHEN_FULL", 1e6)  # no time is left after that
+    monkeypatch.setattr(server.faults, "exhausted_creates", 1000)
+    with pytest.raises(QuotaError, match="higher limit"):
+        await create_sandbox("modal", SPEC, **OPTIONS)
 
 
 async def test_wrong_credentials_name_the_remedy_and_no_token(
@@ -99,7 +100,7 @@ async def test_a_missing_image_and_a_failing_build_are_image_errors(
     server: ModalServer, tmp_path: Path
 ) -> None:
     with pytest.raises(ImageError, match="no-such-image"):
-        await create_sandbox("modal", replace(SPEC, image="hermes-no-such-image:1"), **OPTIONS)
+        await create_sandbox("modal", replace(SPEC, image="localhost:1/hermes-no-such-image:1"), **OPTIONS)
     (tmp_path / "Dockerfile").write_text("FROM hermes-test:bookworm\nRUN echo this fails && exit 3\n")
     with pytest.raises(ImageError):
         await create_sandbox("modal", replace(SPEC, image=Dockerfile(tmp_path)), **OPTIONS)
@@ -129,8 +130,8 @@ async def test_an_expired_sandbox_is_gone(server: ModalServer, status: Any) -> N
 
 async def test_a_container_that_dies_in_the_middle_loses_the_command(server: ModalServer) -> None:
     sandbox = await create_sandbox("modal", SPEC, **OPTIONS)
-    running = asyncio.create_task(sandbox.exec("echo begun; sleep 600", timeout=60))
-    await asyncio.sleep(1)
+    running = asyncio.create_task(sandbox.exec("echo >/begun; sleep 600", timeout=100))
+    await wait_for_file(sandbox, "/begun")
     await docker("rm", "-f", server.boxes[sandbox.id].container)
     try:
         assert (await running).reason in ("lost", "signal")
@@ -174,7 +175,7 @@ async def test_what_is_wrong_is_named_with_its_remedy(server: ModalServer) -> No
         await create_sandbox("modal", SPEC, **OPTIONS, secrets=["no-such"])
     found = await diagnose("modal", OPTIONS | {"region": "the-moon"}, SPEC)
     assert (found.ok, "the option region" in str(found)) == (False, True)
-    found = await diagnose("modal", OPTIONS, replace(SPEC, image="hermes-no-such-image:1"))
+    found = await diagnose("modal", OPTIONS, replace(SPEC, image="localhost:1/hermes-no-such-image:1"))
     assert (found.ok, "hermes-no-such-image" in str(found)) == (False, True)
     found = await diagnose("modal", OPTIONS | {"token_secret": "as-wrong-secret"}, SPEC)
     assert (found.ok, "MODAL_TOKEN_ID" in str(found), "as-wrong" in str(found)) == (False, True, False)
@@ -245,20 +246,21 @@ async def test_a_command_is_lost_where_the_service_answers_no_more(
 
 
 @pytest.mark.parametrize("how", ["late", "cancelled"])
-async def test_a_slow_creation_that_is_given_up_leaves_nothing(server: ModalServer, how: str) -> None:
-    server.faults.slow_create, before = 1.5, set(server.boxes)
-    try:
-        creating = asyncio.ensure_future(_create(start_timeout=1.0 if how == "late" else 60.0))
-        while not server.faults.creating:
-            await asyncio.sleep(0.01)
-        if how == "cancelled":
-            creating.cancel()
-        with pytest.raises(
-            (Unavailable, asyncio.CancelledError), match="start_timeout" if how == "late" else None
-        ):
-            await creating
-    finally:
-        server.faults.slow_create = 0.0
+async def test_a_slow_creation_that_is_given_up_leaves_nothing(
+    server: ModalServer, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(creation, "SETTLE", 60.0)
+    monkeypatch.setattr(server.faults, "slow_create", 1.5)
+    before = set(server.boxes)
+    creating = asyncio.ensure_future(_create(start_timeout=1.0 if how == "late" else 60.0))
+    while not server.faults.creating:
+        await asyncio.sleep(0.01)
+    if how == "cancelled":
+        creating.cancel()
+    with pytest.raises(
+        (Unavailable, asyncio.CancelledError), match="start_timeout" if how == "late" else None
+    ):
+        await creating
     made = set(server.boxes) - before
     assert made, "the service made none: the test shows nothing"
     assert all(server.boxes[id].result is not None for id in made)
@@ -283,7 +285,7 @@ async def test_secrets_by_name_and_policies(server: ModalServer) -> None:
 
 async def test_a_slow_command_never_costs_the_sandbox(server: ModalServer) -> None:
     async with create_sandbox("modal", SPEC, **OPTIONS) as sandbox:
-        result = await sandbox.exec("echo part; sleep 600", timeout=1)
+        result = await struck(lambda timeout: sandbox.exec("echo part; sleep 600", timeout=timeout), b"part")
         assert (result.reason, result.stdout) == ("timeout", b"part\n")
         assert (await sandbox.exec("echo still")).stdout == b"still\n"
 

@@ -15,7 +15,7 @@ FEATURES = Features(
     pids=False,
     oom=False,  # not every runtime shows the count of killed processes inside
     unsupported={"pids": 10},
-    broken={"image": "hermes-no-such-image:1"},
+    broken={"image": "localhost:1/hermes-no-such-image:1"},
     bulk_mb=5,
     slack=15.0,
 )

@@ -10,4 +10,4 @@ from hermes_sandbox.testing import Features, SandboxConformance
 class TestDocker(SandboxConformance):
     backend = "docker"
     spec = SandboxSpec(image="hermes-test:bookworm")
-    features = Features(broken={"image": "hermes-no-such-image:1"}, unsupported={"disk_mb": 100})
+    features = Features(broken={"image": "localhost:1/hermes-no-such-image:1"}, unsupported={"disk_mb": 100})

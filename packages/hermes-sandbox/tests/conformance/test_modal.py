@@ -14,7 +14,7 @@ FEATURES = Features(
     pids=False,
     oom=False,  # not every runtime shows the count of killed processes inside
     unsupported={"disk_mb": 100},
-    broken={"image": "hermes-no-such-image:1"},
+    broken={"image": "localhost:1/hermes-no-such-image:1"},
 )
 
 

@@ -89,6 +89,14 @@ class Running:
             self.readers -= 1
             self.changed.notify_all()
 
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+
+    async def close(self) -> None:
+        self.kill()
+        await asyncio.gather(self.process.wait(), *self.tasks)
+
 
 @dataclass
 class Box:
@@ -171,6 +179,7 @@ class DaytonaServer:
         self.stored: dict[str, bytes] = {}
         self.parts: dict[str, dict[int, bytes]] = {}
         self.builds: dict[str, asyncio.Task[str]] = {}
+        self.begun: list[Running] = []
         self.made: list[str] = []
         self.built = 0
         self.url = ""
@@ -497,10 +506,7 @@ class DaytonaServer:
 
     async def delete_session(self, request: web.Request) -> web.Response:
         for running in self._box(request).sessions.pop(request.match_info["session"]).values():
-            with contextlib.suppress(ProcessLookupError):
-                running.process.kill()
-            for task in running.tasks:
-                task.cancel()
+            running.kill()
         return web.Response(status=204)
 
     async def execute(self, request: web.Request) -> web.Response:
@@ -515,7 +521,8 @@ class DaytonaServer:
             start_new_session=True,
         )
         command = uuid.uuid4().hex
-        session[command] = Running(process)
+        session[command] = running = Running(process)
+        self.begun.append(running)
         return web.json_response({"cmdId": command}, status=202)
 
     async def execute_once(self, request: web.Request) -> web.Response:
@@ -580,13 +587,8 @@ class DaytonaServer:
 
     async def close(self) -> None:
         for box in list(self.boxes.values()):
-            for session in box.sessions.values():
-                for running in session.values():
-                    with contextlib.suppress(ProcessLookupError):
-                        running.process.kill()
-                    for task in running.tasks:
-                        task.cancel()
             await self._remove(box)
+        await asyncio.gather(*(running.close() for running in self.begun))
         for image in (*self.made, *(saved.image for saved in self.snapshots.values())):
             await docker("rmi", "-f", image, check=False)
 

@@ -122,6 +122,11 @@ class Exec:
             self.closed = True
             self.process.stdin.close()
 
+    async def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        await asyncio.gather(*self.tasks)
+
 
 @dataclass
 class Box:
@@ -581,10 +586,8 @@ class ModalServer:
         for box in self.boxes.values():
             if box.expiry:
                 box.expiry.cancel()
-            for started in box.execs.values():
-                for task in started.tasks:
-                    task.cancel()
             await self.terminate(box)
+            await asyncio.gather(*(started.close() for started in box.execs.values()))
         for image in self.made:
             await docker("rmi", "-f", image, check=False)
 
