@@ -65,6 +65,13 @@ PIECES = [
     ),
     *("<think>", "</think>", "<|im_end|>", "</s>", "é🫐", "\ud83d", "\0", "to=functions.f", "json"),
     *("<parameter=a>", "</parameter>", "<function=f>", "</function>", '<invoke name="f">', "</invoke>"),
+    # Siblings in an array and what breaks them: words, quotes and brackets where none may stand.
+    *(
+        '[{"name": "f", "arguments": {"a": "',
+        '"}}, {"name": "now", "arguments": {}}]',
+        '{"name": "f", "id": 1}',
+    ),
+    *("x]", 'ame": 1', "MID", '""', "}, {", ", x", "}}]", "it's", "' b='", "', 'y", "', now(", "\nnow("),
 ]
 
 
@@ -72,6 +79,7 @@ def texts(name):
     format = catalog.load(name)
     marks = [*format.special, *format.openers, *format.closers, *format.lenient_openers]
     marks += [word for pair in format.thinking for word in pair]
+    marks += [part for word in marks for part in (word[: len(word) // 2], word[len(word) // 2 :]) if part]
     samples = [case.text for case in load_cases(name) if len(case.text) < 600]
     part = st.one_of(st.sampled_from(marks), st.sampled_from(PIECES), st.sampled_from(samples))
     return st.lists(part, max_size=12).map("".join)
@@ -151,6 +159,16 @@ def test_openers_in_prose_cost_the_same_each(name):
         return time.process_time() - begin
 
     assert seconds(8_000) < 10 * max(seconds(2_000), 0.05)
+
+
+@pytest.mark.parametrize("name", ["jamba", "hunyuan_a13b", "nemotron", "granite", "mistral"])
+@pytest.mark.parametrize("entry", ["x", "ame", "1x", "-", "'x'"])
+def test_an_entry_that_is_no_json_reads_alike_in_any_pieces(name, entry):
+    call = '{"name": "f", "arguments": {"a": "b"}}'
+    text = catalog.load(name).openers[0] + f"[{call}, {entry}]" + (catalog.load(name).closers or ("",))[0]
+    for size in (1, 2, 3, 5):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert check_stream(get_parser(name), text, pieces) is None
 
 
 def test_content_is_never_held_for_longer_than_a_marker():

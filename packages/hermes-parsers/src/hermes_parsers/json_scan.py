@@ -35,14 +35,14 @@ def json_value(src: Source, emit: Callable[[str], None]) -> Generator[None, None
         return (yield from _string(src, emit))
     if first in "{[":
         return (yield from _container(src, emit))
+    if first not in "-0123456789tfn":
+        return "invalid"
     while True:
         found = _SCALAR(src.text, src.pos)
         end = found.end() if found else src.pos
         if end > src.pos:
             emit(src.text[src.pos : end])
             src.pos = end
-        elif end < len(src.text) and first not in "-0123456789tfn":
-            return "invalid"
         if end < len(src.text):
             return "ok"
         if src.ended:
