@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hermes_sandbox import ImageError, SandboxSpec, Snapshot, create_sandbox, get_backend
+from hermes_sandbox.backends import singularity
 from hermes_sandbox.backends.singularity import SingularityBackend
 from hermes_sandbox.owned_folders import base_folder, make_owned_folder
 from hermes_sandbox.ownership import OWNER, Owner, owner_labels
@@ -57,8 +58,9 @@ async def test_a_conversion_that_was_killed_leaves_nothing(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-async def test_an_instance_that_starts_after_its_owner_died_is_found() -> None:
+async def test_an_instance_that_starts_after_its_owner_died_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client that starts it goes on by itself for a moment."""
+    monkeypatch.setattr(singularity, "STARTING", 60.0)
     async with create_sandbox("singularity", SandboxSpec(image=IMAGE)) as sandbox:
         image = sandbox._machine.state["image"]
     base = base_folder("singularity")

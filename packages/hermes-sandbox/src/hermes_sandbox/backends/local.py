@@ -13,7 +13,6 @@ import functools
 import logging
 import os
 import shutil
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -214,7 +213,7 @@ class LocalBackend:
             with contextlib.suppress(OSError):  # so that nothing is started any more in what is being removed
                 (folder.path / "root").rename(folder.path / "removed")
         if id not in self._unused or (base / id / _ATTACHED).exists():
-            await self._kill_all(id, base / id)
+            await process_table.end_inhabitants(f"{id}/", base / id)
         self._unused.discard(id)
         for attempt in range(3):
             try:
@@ -224,16 +223,6 @@ class LocalBackend:
                 if attempt == 2:
                     raise
                 await asyncio.sleep(0.1)
-
-    @staticmethod
-    async def _kill_all(id: str, folder: Path) -> None:
-        def kill() -> bool:
-            return bool(process_table.send(process_table.inhabitants(f"{id}/", folder), signal.SIGKILL))
-
-        for _ in range(100):
-            if not await asyncio.to_thread(kill):  # reading all of /proc takes its time
-                break
-            await asyncio.sleep(0.02)
 
     async def open_process(self, machine: Machine, command: Command) -> ByteProcess:
         """Start a child process, within bubblewrap where the sandbox is isolated."""

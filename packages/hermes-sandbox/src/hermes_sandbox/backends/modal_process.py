@@ -8,7 +8,8 @@ READ_LIMIT = 1 << 18
 WRITE_CHUNK = 1 << 20
 LATEST_OUTPUT = 3.0
 """Seconds of silence after which the end of a command is believed although something holds its output open."""
-
+LISTEN = 0.3
+"""Seconds of it at a time: where the machine stands still meanwhile, they count as so many at most."""
 
 LATEST_END = 15.0
 """Seconds in which the end of a command is still heard of when the SDK has given up on its output. The SDK itself asks for it
@@ -90,11 +91,13 @@ class ModalProcess:
 
     async def _last_output(self) -> None:
         """Wait for what was written before the end: its streams and its end come over connections of their own."""
-        while True:
+        silence = 0.0
+        while silence < LATEST_OUTPUT:
             before = self._received
-            _, open_still = await asyncio.wait(self._readers, timeout=LATEST_OUTPUT)
-            if not open_still or self._received == before:
+            _, open_still = await asyncio.wait(self._readers, timeout=LISTEN)
+            if not open_still:
                 return
+            silence = silence + LISTEN if self._received == before else 0.0
 
     async def write(self, data: bytes) -> None:
         """Send bytes to the command's input.

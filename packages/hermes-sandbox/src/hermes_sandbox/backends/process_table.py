@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import signal as signals
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from hermes_sandbox.backend import Tree
 from hermes_sandbox.jobs import MARK
 
 _LISTINGS = 4
+_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,18 @@ def send(pids: set[int], signal: int, *, first: int | None = None) -> int:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal)
     return len(pids)
+
+
+async def end_inhabitants(prefix: str, folder: Path) -> None:
+    """SIGKILL these processes until there are none, so that nothing more is written in the folder."""
+
+    def kill() -> int:
+        return send(inhabitants(prefix, folder), signals.SIGKILL)
+
+    for _ in range(_ROUNDS):
+        if not await asyncio.to_thread(kill):  # reading all of /proc takes its time
+            break
+        await asyncio.sleep(0.02)
 
 
 def inhabitants(prefix: str, folder: Path) -> set[int]:

@@ -233,7 +233,7 @@ class SingularityBackend:
         """Remove its folder, and what still writes there."""
         kind, _, name = id.partition("/")
         if kind in _LEFTOVERS:
-            process_table.send(process_table.inhabitants(f"{name}/", self._cache() / id), signal.SIGKILL)
+            await process_table.end_inhabitants(f"{name}/", self._cache() / id)
             await asyncio.to_thread(remove_owned_folder, self._cache() / kind, name)
 
     def _snapshots(self) -> Path:
