@@ -150,6 +150,47 @@ async def test_a_stream_cut_off_gives_what_was_held():
     assert joined(chunks)[0] == "2 <"
 
 
+async def test_usage_and_logprobs_pass_once_each_and_the_servers_chunks_stay_as_they_were():
+    def with_logprobs(chunk, token):
+        chunk["choices"][0]["logprobs"] = {"content": [{"token": token, "logprob": 0.0, "top_logprobs": []}]}
+        return chunk
+
+    def usage(total):
+        return {"prompt_tokens": 0, "completion_tokens": total, "total_tokens": total}
+
+    several = '_call>{"name": "f", "arguments": {}}</tool_call> and more'
+    raw = [
+        with_logprobs(server_chunk({"content": "<tool"}, usage=usage(1)), "held"),
+        with_logprobs(server_chunk({"content": several}, usage=usage(2)), "several"),
+        server_chunk({"content": "<to"}, usage=usage(3)),
+    ]
+    before = json.loads(json.dumps(raw))
+    chunks = await collect(parse_server_stream(get_parser("hermes"), served(*raw)))
+    assert raw == before
+    assert [chunk["usage"] for chunk in chunks if chunk.get("usage")] == [usage(1), usage(2), usage(3)]
+    tokens = [
+        entry["token"]
+        for chunk in chunks
+        for choice in chunk["choices"]
+        for entry in (choice.get("logprobs") or {}).get("content", ())
+    ]
+    assert tokens == ["held", "several"]
+    assert joined(chunks)[0] == " and more<to"
+
+
+async def test_the_usage_at_the_end_of_a_stream_that_was_cut_off_survives():
+    end = {
+        **server_chunk({}),
+        "choices": [],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+    }
+    chunks = await collect(
+        parse_server_stream(get_parser("hermes"), served(server_chunk({"content": "2 <"}), end))
+    )
+    assert [chunk["usage"]["total_tokens"] for chunk in chunks if chunk.get("usage")] == [3]
+    assert joined(chunks)[0] == "2 <"
+
+
 def test_deltas_have_their_dict():
     stream = get_parser("hermes").stream()
     writer = ChunkWriter("m", id="x", created=1)

@@ -109,8 +109,8 @@ async def parse_server_stream(parser: Parser, chunks: AsyncIterable[Any]) -> Asy
         chunks: Chunks as dicts, or as the `openai` library's objects.
 
     Yields:
-        Chunk dicts. Fields that this does not concern, such as `usage` and `logprobs`, pass as they are. What
-        the server has already split off, `reasoning_content` and `tool_calls`, passes too.
+        Chunk dicts. Fields that this does not concern, such as `usage` and `logprobs`, pass once each, also where
+        the content beside them is held back. What the server has already split off, `reasoning_content` and `tool_calls`, passes too.
     """
     choices: dict[int, _Choice] = {}
     last: dict[str, Any] = {}
@@ -120,7 +120,7 @@ async def parse_server_stream(parser: Parser, chunks: AsyncIterable[Any]) -> Asy
             last = chunk
             for out in _rewrite(parser, choices, chunk):
                 yield out
-    last.pop("usage", None)
+    last = {key: value for key, value in last.items() if key != "usage"}
     for index, choice in choices.items():
         for delta in choice.close():
             yield _chunk(last, {"index": index}, delta)
@@ -150,32 +150,50 @@ class _Choice:
 
 
 def _rewrite(parser: Parser, choices: dict[int, _Choice], chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The chunks that one chunk becomes; the last has its `usage`, which counts once."""
+    usage = chunk.get("usage")
+    plain = chunk if usage is None else {**chunk, "usage": None}
     given = cast("list[dict[str, Any]]", chunk.get("choices") or [])
-    if not given:
-        yield chunk
-    for item in given:
-        index = int(item.get("index") or 0)
-        if index not in choices:
-            choices[index] = _Choice(parser.stream())
-        choice = choices[index]
-        delta: dict[str, Any] = dict(item.get("delta") or {})
-        content = delta.pop("content", None)
-        reason = item.get("finish_reason")
-        rest: dict[str, Any] = {
-            key: value for key, value in item.items() if key not in ("delta", "finish_reason")
-        }
-        if any(value is not None for value in delta.values()):
-            yield {**chunk, "choices": [{**rest, "delta": delta, "finish_reason": None}]}
-            rest.pop("logprobs", None)
-        shown = choice.read(content) if content else []
-        if reason is not None:
-            shown += choice.close()
-        for each in shown:
-            yield _chunk(chunk, rest, each)
-            rest.pop("logprobs", None)
-        if reason is not None:
-            last: dict[str, Any] = {**rest, "delta": {}, "finish_reason": choice.reason(str(reason))}
-            yield {**chunk, "choices": [last]}
+    written = [out for item in given for out in _rewrite_choice(parser, choices, plain, item)]
+    if usage is not None or not given:
+        end = written.pop() if written else {**chunk, "choices": [_silent(item) for item in given]}
+        written.append({**end, "usage": usage} if usage is not None else end)
+    yield from written
+
+
+def _rewrite_choice(
+    parser: Parser, choices: dict[int, _Choice], chunk: dict[str, Any], item: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The chunks that one choice of a chunk becomes; the first has its `logprobs`."""
+    index = int(item.get("index") or 0)
+    if index not in choices:
+        choices[index] = _Choice(parser.stream())
+    choice = choices[index]
+    delta: dict[str, Any] = dict(item.get("delta") or {})
+    content = delta.pop("content", None)
+    reason = item.get("finish_reason")
+    rest: dict[str, Any] = {
+        key: value for key, value in item.items() if key not in ("delta", "finish_reason")
+    }
+    if any(value is not None for value in delta.values()):
+        yield {**chunk, "choices": [{**rest, "delta": delta, "finish_reason": None}]}
+        rest.pop("logprobs", None)
+    shown = choice.read(content) if content else []
+    if reason is not None:
+        shown += choice.close()
+    for each in shown:
+        yield _chunk(chunk, rest, each)
+        rest.pop("logprobs", None)
+    if reason is not None:
+        last: dict[str, Any] = {**rest, "delta": {}, "finish_reason": choice.reason(str(reason))}
+        yield {**chunk, "choices": [last]}
+    elif rest.get("logprobs") is not None:
+        yield {**chunk, "choices": [_silent(rest)]}
+
+
+def _silent(item: dict[str, Any]) -> dict[str, Any]:
+    """A choice whose content is held back."""
+    return {**item, "delta": {}, "finish_reason": None}
 
 
 def _chunk(chunk: dict[str, Any], rest: dict[str, Any], delta: Delta) -> dict[str, Any]:
