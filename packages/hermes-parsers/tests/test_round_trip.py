@@ -6,7 +6,7 @@ from hermes_parsers.testing import check_stream
 from hermes_parsers.testing.check import same
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from parsers_renderers import RENDERERS, TEXT_VALUES
+from parsers_renderers import RENDERERS, TEXT_VALUES, array
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,11}", fullmatch=True)
 PROSE = st.text(alphabet="abc ÆØ東🫐\n.!<>()=/", max_size=24)
@@ -115,3 +115,45 @@ def read_back(name, data):
     assert (result.reasoning or "") == (thought if thought.strip() else "")
     size = data.draw(st.integers(1, 9))
     assert check_stream(parser, text, [text[at : at + size] for at in range(0, len(text), size)]) is None
+
+
+THREE = [("a", {"k": "one"}), ("b", {"k": "MID"}), ("c", {"k": "three", "n": [{"o": 1}, {"p": 2}]})]
+ARRAYS = {
+    **{
+        name: RENDERERS[name]
+        for name in ("jamba", "hunyuan_a13b", "nemotron", "granite", "phi4_mini", "xlam")
+    },
+    "hermes": array("<tool_call>", "</tool_call>"),
+    "mistral": array("[TOOL_CALLS] ", ""),
+    "llama3_json": array("", ""),
+}
+BREAKS = {
+    "word": ('"MID"', "MID"),
+    "bracket": ('"MID"}', '"MID"'),
+    "quote": ('"MID"', '"MID'),
+    "stray quote": ('"MID"', '"MID""'),
+    "inner quote": ('"MID"', '"it"s"'),
+    "no object": ('{"k": "MID"}', '["MID"]'),
+    "no JSON": ('{"k": "MID"}', "oops"),
+    "no name": ('"name": "b"', '"nme": "b"'),
+    "no entry": ('{"name": "b", "arguments": {"k": "MID"}}', "oops(1)"),
+    "nested": ('"MID"', '[{"o": 1}, {"name": "rm", "arguments": {"k": 1}}, oops]'),
+}
+
+
+@pytest.mark.parametrize("name", sorted(ARRAYS))
+@pytest.mark.parametrize("kind", BREAKS)
+def test_a_broken_call_of_an_array_is_an_error_and_leaves_its_siblings(name, kind):
+    good, broken = BREAKS[kind]
+    text = ARRAYS[name](THREE)
+    if name == "llama3_json":
+        text, good, broken = (each.replace("arguments", "parameters") for each in (text, good, broken))
+    for pretty in (text, text.replace("}, {", "},\n  {")):
+        cut = pretty.replace(good, broken)
+        parser = get_parser(name)
+        result = parser.parse(cut)
+        assert [(call.name, call.args) for call in result.tool_calls] == [THREE[0], THREE[2]]
+        (error,) = result.errors
+        assert broken in error.raw and "three" not in error.raw and not result.content
+        for size in (1, 3, 7):
+            assert check_stream(parser, cut, [cut[at : at + size] for at in range(0, len(cut), size)]) is None

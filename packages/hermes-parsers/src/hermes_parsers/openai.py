@@ -154,10 +154,13 @@ def _rewrite(parser: Parser, choices: dict[int, _Choice], chunk: dict[str, Any])
     usage = chunk.get("usage")
     plain = chunk if usage is None else {**chunk, "usage": None}
     given = cast("list[dict[str, Any]]", chunk.get("choices") or [])
+    if not given:
+        yield chunk
+        return
     written = [out for item in given for out in _rewrite_choice(parser, choices, plain, item)]
-    if usage is not None or not given:
+    if usage is not None:
         end = written.pop() if written else {**chunk, "choices": [_silent(item) for item in given]}
-        written.append({**end, "usage": usage} if usage is not None else end)
+        written.append({**end, "usage": usage})
     yield from written
 
 

@@ -6,9 +6,12 @@ import re
 from collections.abc import Generator, Sequence
 
 from hermes_parsers.markers import markers
+from hermes_parsers.reading import peek
 from hermes_parsers.scan import Scan
 
 _BUDGET = 1 << 16
+_TOKENS = ("\\\\", '\\"', '"', "{", "}", "[", "]", "(", ")", ",")
+_PAIRS = {"}": "{", "]": "[", ")": "("}
 
 
 def skip_broken(
@@ -44,3 +47,93 @@ def skip_broken(
         if word or src.ended:
             return word
         yield
+
+
+def skip_entry(
+    scan: Scan, start: int, stops: Sequence[str], ends: Sequence[str], opening: str = ""
+) -> Generator[None, None, str]:
+    """Leave a broken entry of an array of calls, whose brackets and quotes need not match.
+
+    Goes on before the comma or the object that follows, before the bracket that ends the array, or as `skip_broken`
+    does. What is nested in the entry is never taken for the next one, which follows a `}` where no object can stand.
+    A string that ends in `}, {` and is followed by a letter is none: its end quote begins a key of the next object.
+
+    Args:
+        scan: The pass; its capture began at or before `start`, with the read position where the entry broke.
+        start: Where the entry begins, in the whole text.
+        stops: Markers that begin something new: reading goes on before them.
+        ends: Markers that end the block: reading goes on after them.
+        opening: As in `skip_broken`.
+
+    Returns:
+        The marker that was found, `,` or `]` where the array goes on there, or "" at the end of the text.
+    """
+    src = scan.src
+    broke = src.at
+    if src.reread > _BUDGET + 4 * broke:
+        return (yield from skip_broken(scan, start, stops, ends, opening))
+    src.reread += broke - start
+    src.rewind(start)
+    opens = re.compile(opening).match
+    found = markers((*stops, *ends, *_TOKENS))
+    entry = _Entry()
+    next_one = start  # where the comma or the object stands that was read last
+    while True:
+        index, word = found.next(src)
+        if src.text[src.pos : index].strip():
+            entry.trail = ""
+        here = src.offset + index
+        src.pos = index + len(word)
+        if not word:
+            if src.ended:
+                return ""
+            yield
+        elif word not in _TOKENS:
+            entry.trail = ""
+            if here >= broke or (word in stops and opens(src.text, src.pos)):
+                src.rewind(here if word in stops else src.at)
+                return word
+        else:
+            if word == "," or (word == "{" and entry.trail[-1:] != ","):
+                next_one = here
+            over = entry.over_at(word)
+            if over and (word != '"' or (yield from peek(src)).isalpha()):
+                src.rewind(here if word == "]" else next_one)
+                return "]" if word == "]" else ","
+
+
+class _Entry:
+    """The brackets and quotes of a broken entry, as far as they can be told.
+
+    Attributes:
+        trail: The last tokens that had nothing but white space between them.
+    """
+
+    __slots__ = ("_quoted", "_stack", "trail")
+
+    def __init__(self) -> None:
+        self._stack: list[str] = []
+        self._quoted = False
+        self.trail = ""
+
+    def over_at(self, word: str) -> bool:
+        """Take the next token; whether the entry was over before it, for a quote only if a letter follows."""
+        stack = self._stack
+        self.trail = (self.trail + word)[-4:]
+        if word == '"':
+            self._quoted = not self._quoted
+            return not self._quoted and self.trail == '},{"'
+        if self._quoted:
+            return False
+        if word == ",":
+            return not stack
+        if word == "{" and (not stack or stack[-1] == "{") and self.trail.endswith(("},{", "}{")):
+            return True
+        if word in "{[(":
+            stack.append(word)
+        elif _PAIRS.get(word) in stack:
+            while stack.pop() != _PAIRS[word]:
+                pass
+        else:
+            return word == "]"
+        return False

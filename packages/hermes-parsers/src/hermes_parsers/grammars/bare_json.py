@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-from hermes_parsers.grammars.json_object import MESSAGES, ObjectCall
+from hermes_parsers.grammars.json_object import MESSAGES, NO_OBJECT, ObjectCall
 from hermes_parsers.reading import space
-from hermes_parsers.resync import skip_broken
+from hermes_parsers.resync import skip_broken, skip_entry
 from hermes_parsers.scan import Scan, Steps
 
 _REREAD = 1 << 16
@@ -33,15 +33,15 @@ def read_bare(scan: Scan, marker: str, *, separator: str = "") -> Steps:
 
 def _objects(scan: Scan, separator: str, end: str) -> Steps:
     src = scan.src
-    count = 0
+    count, entry = 0, "{"
     while True:
-        verdict = yield from _object(scan)
+        verdict = yield from (_object(scan, end, sibling=count > 0) if entry == "{" else _junk(scan))
         if verdict == "text":
-            if not count and end:
+            if end and not count:
                 return False
             scan.text(src.captured())
-        if verdict != "call":
-            return True
+            if not end:
+                return True
         count += 1
         after = src.at
         src.capture(src.pos)
@@ -51,7 +51,8 @@ def _objects(scan: Scan, separator: str, end: str) -> Steps:
             src.pos += 1
             after = src.at
             char = yield from space(src)
-        if char == "{" and (end or separated):
+        if (char == "{" and (end or separated)) or (end and separated and char not in ("", end)):
+            entry = char
             src.capture(src.pos)
             continue
         if char and char == end:
@@ -61,23 +62,34 @@ def _objects(scan: Scan, separator: str, end: str) -> Steps:
         return True
 
 
-def _object(scan: Scan) -> Generator[None, None, str]:
-    """Read one object: `call`, `broken` (and reported), or `text` when it is no call."""
+def _object(scan: Scan, end: str, *, sibling: bool) -> Generator[None, None, str]:
+    """Read one object: `call`, `broken` (and reported), or `text` when it is no call.
+
+    What stands in an array of calls is meant for one, even when no call can be read out of it.
+    """
     src = scan.src
     first = src.at
     call = scan.call()
-    reader = ObjectCall(scan, call, tentative=True)
-    fault = yield from reader.read()
-    if not call.opened:
+    fault = yield from ObjectCall(scan, call, tentative=True).read()
+    if not call.opened and not (fault and sibling and end):
         if fault == "invalid_json":
             _back_to_line(scan, first)
         return "text"
     if not fault:
         call.close()
         return "call"
-    if fault == "invalid_json":
+    if fault == "invalid_json" and end:
+        yield from skip_entry(scan, first, (), ())
+    elif fault == "invalid_json":
         yield from skip_broken(scan, first + 1, ('{"name"', "\n", ";"), ())
     call.fail(fault, MESSAGES[fault], src.captured())
+    return "broken"
+
+
+def _junk(scan: Scan) -> Generator[None, None, str]:
+    """Report an entry of an array of calls that is no object."""
+    yield from skip_entry(scan, scan.src.at, (), ())
+    scan.fail("malformed", NO_OBJECT, scan.src.begun, scan.src.captured())
     return "broken"
 
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from hermes_parsers.grammars.json_object import MESSAGES, ObjectCall
-from hermes_parsers.json_scan import json_value
+from hermes_parsers.grammars.json_object import MESSAGES, NO_OBJECT, ObjectCall
 from hermes_parsers.reading import ahead, literal, space
-from hermes_parsers.resync import skip_broken
+from hermes_parsers.resync import skip_broken, skip_entry
 from hermes_parsers.scan import Scan, Steps
 
 _BRACKETS = re.compile(r"[\s}\]]*").match
@@ -58,7 +57,7 @@ class JsonBlock:
     def _objects(self, scan: Scan, end: str) -> Generator[None, None, None]:
         src = scan.src
         entry = "{"
-        while (yield from (self.object(scan) if entry == "{" else self._junk(scan))):
+        while (yield from (self._object(scan, end) if entry == "{" else self._junk(scan))):
             after = src.at
             src.capture(src.pos)
             char = ahead(src) or (yield from space(src))
@@ -76,7 +75,7 @@ class JsonBlock:
             yield from self._close(scan, after)
             return
 
-    def object(self, scan: Scan) -> Steps:
+    def _object(self, scan: Scan, end: str) -> Steps:
         """Read one object; False when the block is over with it."""
         src = scan.src
         first = src.at
@@ -85,22 +84,25 @@ class JsonBlock:
         if not fault:
             call.close()
             return True
-        if fault != "invalid_json":
-            call.fail(fault, MESSAGES[fault], src.captured())
-            return fault != "truncated"
-        ends = (self.close,) if self.close else ()
-        yield from skip_broken(scan, first, self.openers, ends, rf"\s*{re.escape(self.lead)}\s*[{{\[]")
+        goes_on = fault != "truncated"
+        if fault == "invalid_json":
+            goes_on = yield from self._skip(scan, first, end)
         call.fail(fault, MESSAGES[fault], src.captured())
-        return False
+        return goes_on
 
     def _junk(self, scan: Scan) -> Steps:
-        """Report an entry of the array that is no object."""
+        """Report an entry of the array that is no object; False when the block is over with it."""
         src = scan.src
-        verdict = yield from json_value(src, lambda _: None)
-        raw = src.captured()
-        if raw:
-            scan.fail("malformed", "an entry of the array of calls is not an object", src.begun, raw)
-        return verdict == "ok" and raw != ""
+        goes_on = yield from self._skip(scan, src.at, "]")
+        scan.fail("malformed", NO_OBJECT, src.begun, src.captured())
+        return goes_on
+
+    def _skip(self, scan: Scan, first: int, end: str) -> Steps:
+        """Leave a broken entry that began at `first`; False when the block is over with it."""
+        ends = (self.close,) if self.close else ()
+        leave = skip_entry if end else skip_broken
+        found = yield from leave(scan, first, self.openers, ends, rf"\s*{re.escape(self.lead)}\s*[{{\[]")
+        return found in (",", "]")
 
     def _close(self, scan: Scan, after: int) -> Generator[None, None, None]:
         """Read the end tag, over brackets too many; else leave the rest to the text."""

@@ -24,6 +24,7 @@ MESSAGES = {
     "invalid_arguments": "the arguments are not a JSON object",
     "malformed": "the call does not follow the format",
 }
+NO_OBJECT = "an entry of the array of calls is not an object"
 
 
 class ObjectCall:
