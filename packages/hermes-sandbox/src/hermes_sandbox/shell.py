@@ -132,8 +132,6 @@ class _Run:
         self._session, self._on_output = session, on_output
         self._writing = asyncio.ensure_future(session.job.write(lines))
         self._buffer = OutputBuffer(limit)
-        self._aborting = False
-        self._newest = b""  # held while bash is interrupted: the last byte is then its own newline
         self._waiting: asyncio.Timeout | None = None
         self._failure: Exception | None = None
 
@@ -149,7 +147,6 @@ class _Run:
             self._waiting = None
             timed_out = not session.idle.is_set()
             if timed_out:
-                self._aborting = True
                 await uncancelled(self.abort())
             if session.ended:
                 await drain(session.job)
@@ -158,8 +155,6 @@ class _Run:
             session.output = None
         if self._failure is not None:
             raise self._failure
-        if self._newest != b"\n":
-            self._pass(self._newest)
         return self._result(timed_out, clock() - begin)
 
     async def abort(self) -> None:
@@ -170,12 +165,6 @@ class _Run:
         await self._session.abort()
 
     def _take(self, data: bytes) -> None:
-        if self._aborting:
-            data = self._newest + data
-            data, self._newest = data[:-1], data[-1:]
-        self._pass(data)
-
-    def _pass(self, data: bytes) -> None:
         if data:
             self._buffer.add(data)
             if self._on_output is not None:

@@ -73,7 +73,7 @@ class Turn:
     def ending(self, status: object, *, back: bool = False) -> str:
         """The command of bash that tells of the end, without acting on the exit code that it passes on.
 
-        The word is written in two pieces, for with `set -v` or a trap on DEBUG the line itself is printed.
+        The word is written in two pieces, for a trap on DEBUG, or a trace with BASH_XTRACEFD, may print the line itself.
         """
         word = f"{self.end[:4]}''{self.end[4:]}"
         return f"__hermes_end {word} {status} {self.next}{' back' if back else ''} && :"
@@ -99,7 +99,9 @@ def shell_lines(
     redirect = "</dev/null" if stdin is None else f"< <({_printing(stdin)})"
     # A long here-string would be a temporary file, and the disk may be full.
     text = f"<<<{quote(command)}" if len(command) < 16384 else f"< <(builtin printf %s {quote(command)})"
-    run = f"{{ __hermes_begin && :; }} 2>/dev/null; . /dev/fd/{COMMAND} {COMMAND}{text} {redirect}"
+    out = '>&"$__hermes_out" 2>&1'
+    # Of the group, not of the `.`: under `set -e` bash undoes the latter's before a trap on EXIT writes.
+    run = f"__hermes_begin && :; {{ . /dev/fd/{COMMAND} {COMMAND}{text} {redirect}; }} {out}"
     before, end = "", turn.ending("$?", back=cwd is not None)
     if env:
         if wrong := [name for name in env if not settable(name)]:
@@ -113,8 +115,8 @@ def shell_lines(
         end = f"__hermes_code=$?; {restore}; {turn.ending('$__hermes_code', back=cwd is not None)}"
     if cwd is not None:
         before += "__hermes_from=$PWD __hermes_there=\n"
-        run = f"builtin cd -- {quote(cwd)} && __hermes_there=$PWD && {{ {run}; }}"
-    return encode(f"{before}{run}\n{{ {end}; }} 2>/dev/null\n")
+        run = f"builtin cd -- {quote(cwd)} {out} && __hermes_there=$PWD && {{ {run}; }}"
+    return encode(f"{before}{run}\n{end}\n")
 
 
 def _printing(data: bytes) -> str:

@@ -59,6 +59,27 @@ class ShellChecks(Checks):
             assert (result.exit_code, result.restarted) == (1, False), show
             assert "kept: 1" in lines((await shell.run("echo kept: $kept; set +xv", timeout=60)).stdout), show
 
+    async def test_what_bash_says_between_commands_is_no_output(self, shell: Shell, here: str) -> None:
+        """Prompts, however they are set, and the lines that bash itself is driven by."""
+        rc = "PS1='\\[\\e]0;title\\a\\]\\u@\\h:\\w\\$ '\ntrap 'echo bye' EXIT\n"
+        await shell.run(f"cd {here}; mkdir -p v/bin; echo \"PS1='(v) '; export PS1\" >v/bin/activate")
+        await shell.run(f"cat >.bashrc <<'E'\n{rc}E")
+        for setting in (
+            ". v/bin/activate",
+            "source .bashrc",
+            "PS0=ps0 PS2=ps2 PROMPT_COMMAND='echo prompted; false'",
+        ):
+            assert (await shell.run(f"{setting}\necho set", timeout=60)).stdout == b"set\n"
+            assert (await shell.run("echo 1\necho 2", cwd="/", env={"A": "b"})).stdout == b"1\n2\n", setting
+        result = await struck(lambda timeout: shell.run("echo begun; sleep 600", timeout=timeout), b"begun")
+        assert result.stdout == b"begun\n"
+        result = await shell.run("set -v; echo hi", timeout=60)
+        assert result.stdout.startswith(b"hi\n")
+        for word in (b"hermes_end", b"hermes_begin", b"hermes_out", b"/dev/fd"):
+            assert word not in result.stdout + (await shell.run("echo hi; set +v", timeout=60)).stdout
+        result = await shell.run("set -e; echo last; false", timeout=60)
+        assert (result.stdout, result.exit_code) == (b"last\nbye\n", 1)
+
     async def test_jobs_last(self, shell: Shell) -> None:
         """A job of one command is known to the next, and does not hold the first up."""
         result = await shell.run("sleep 300 & echo started", timeout=60)
