@@ -154,7 +154,7 @@ def token_turns(session, tokenizer, messages, turns):
 
 
 def tokens(turns):
-    """CPU of a turn in a token session as its history doubles."""
+    """CPU of a turn in a token session as its history doubles; 500 turns are more than 64k tokens."""
     from hermes_envs.tokens import TokenSession, load_tokenizer
 
     tokenizer = load_tokenizer(str(Path(hermes_envs.__file__).parent / "atropos" / "tokenizer"))
@@ -199,7 +199,7 @@ async def measure(quick):
     finally:
         server.terminate()
         server.join()
-    figures["token session"] = tokens(50 if quick else 100)
+    figures["token session"] = tokens(50 if quick else 500)
     return figures
 
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import tempfile
+import tracemalloc
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -247,6 +248,46 @@ def test_asking_again_changes_nothing():
     before = played.segments
     assert played.session.prompt(played.messages, TOOLS) == played.session.prompt(played.messages, TOOLS)
     assert played.segments == before
+
+
+def test_prompts_stay_what_they_were():
+    """A prompt shares the session's list, which grows, and is left alone where another prompt is asked for."""
+    tok = tokenizer("chatml")
+    session = TokenSession(tok)
+    ask = {"role": "user", "content": "Do it."}
+    first = session.prompt([ask])
+    then = list(first)
+    session.record([5], [-1.0])
+    assert first == then and len(first) == len(then) and first[-2:] == then[-2:] and first[0] == then[0]
+    turn = {"role": "assistant", "content": tok.decode([5])}
+    before = session.segments
+    dropped = session.prompt([ask, turn, {"role": "user", "content": "One way."}])
+    kept = list(dropped)
+    assert session.segments == before
+    taken = session.prompt([ask, turn, {"role": "user", "content": "Another way."}])
+    assert list(dropped) == kept != list(taken)
+    session.record([6], [-2.0])
+    (segment,) = session.segments
+    assert list(dropped) == kept
+    assert segment.tokens == [*taken, 6]
+    assert segment.sampled_runs() == [[5], [6]]
+
+
+def test_a_turn_copies_nothing_of_a_long_history():
+    tok = tokenizer("chatml")
+    session = TokenSession(tok)
+    messages = [{"role": "user", "content": "word " * 100_000}]
+    session.prompt(messages)
+    session.record([5], [-1.0])
+    messages += [{"role": "assistant", "content": tok.decode([5])}, {"role": "user", "content": "go on"}]
+    tracemalloc.start()
+    try:
+        prompt = session.prompt(messages)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(prompt) > 100_000
+    assert peak < 8 * len(prompt) / 2  # a list takes eight bytes for each of its entries
 
 
 def test_spelling_of_the_harness_is_no_change():

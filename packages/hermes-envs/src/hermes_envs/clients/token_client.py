@@ -40,7 +40,7 @@ class _Connection:
 class _Asked:
     """One question: the ids sent and what shaped the reply."""
 
-    ids: list[int]
+    ids: Sequence[int]
     tools: Sequence[Mapping[str, Any]]
     sampling: dict[str, Any]
 
@@ -258,7 +258,7 @@ class TokenRollout:
             errors=tuple(parsed.errors),
             finish_reason=finish,
             usage=Usage(prompt_tokens=len(asked.ids), completion_tokens=len(sample.ids)),
-            prompt_ids=asked.ids,
+            prompt_ids=list(asked.ids),
             completion_ids=sample.ids,
             logprobs=sample.logprobs,
         )

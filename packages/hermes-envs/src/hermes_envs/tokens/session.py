@@ -2,12 +2,14 @@
 
 import copy
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .conversation import Message, ToolDefinition
 from .increment import increment
+from .prefix import Prefix
 from .segment import MASKED_LOGPROB, Segment, Span
 from .tokenizer import Tokenizer
 
@@ -19,7 +21,8 @@ class _Open:
     """The segment being built."""
 
     tools: list[ToolDefinition]
-    tokens: list[int] = field(default_factory=list[int])
+    tokens: list[int]
+    """Grows and is never changed otherwise: prompts are its prefixes. Longer than `mask` while a prompt is out."""
     mask: list[bool] = field(default_factory=list[bool])
     logprobs: list[float] = field(default_factory=list[float])
     spans: list[Span] = field(default_factory=list[Span])
@@ -28,13 +31,24 @@ class _Open:
     turn: Message | None = None
     """The last sampled turn; None before the first."""
 
-    def insert(self, ids: Sequence[int]) -> None:
+    def ask(self, ids: Sequence[int]) -> Prefix:
+        """The prompt that `ids` make of the segment."""
         self.tokens += ids
-        self.mask += [False] * len(ids)
-        self.logprobs += [MASKED_LOGPROB] * len(ids)
+        return Prefix(self.tokens)
+
+    def take_back(self) -> None:
+        """Drop the ids of a prompt that was not answered; whoever holds it keeps the list it is part of."""
+        if len(self.tokens) > len(self.mask):
+            self.tokens = self.tokens[: len(self.mask)]
+
+    def keep(self) -> None:
+        """The ids that were asked for belong to the segment."""
+        added = len(self.tokens) - len(self.mask)
+        self.mask += [False] * added
+        self.logprobs += [MASKED_LOGPROB] * added
 
     def freeze(self) -> Segment:
-        return Segment(list(self.tokens), list(self.mask), list(self.logprobs), tuple(self.spans))
+        return Segment(self.tokens[: len(self.mask)], list(self.mask), list(self.logprobs), tuple(self.spans))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +95,8 @@ class TokenSession:
         """Every segment that holds sampled tokens, the open one last."""
         return [*self._closed, self._open.freeze()] if self._open else list(self._closed)
 
-    def prompt(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] | None = None) -> list[int]:
-        """The ids to sample the next turn from.
+    def prompt(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] | None = None) -> Prefix:
+        """The ids to sample the next turn from, a sequence that shares the session's memory.
 
         Asking again before `record` (a retry) gives the same ids and changes nothing.
 
@@ -93,9 +107,11 @@ class TokenSession:
         Raises:
             ChatTemplateError: The template refuses the conversation as a whole.
         """
+        if self._open is not None:
+            self._open.take_back()
         pending = self._extension(messages, list(tools or ())) or self._fresh(messages, list(tools or ()))
         self._pending = pending
-        return list(pending.ids) if pending.fresh or self._open is None else self._open.tokens + pending.ids
+        return Prefix(pending.ids) if pending.fresh or self._open is None else self._open.ask(pending.ids)
 
     def record(
         self,
@@ -143,10 +159,10 @@ class TokenSession:
         if pending.fresh or self._open is None:
             if self._open is not None:
                 self._closed.append(self._open.freeze())
-            self._open = _Open(tools=pending.tools)
+            self._open = _Open(pending.tools, list(pending.ids))
         else:
             self._open.seen.append(copy.deepcopy(pending.turn or {}))
-        self._open.insert(pending.ids)
+        self._open.keep()
         self._open.seen += copy.deepcopy(pending.messages)
         return self._open
 
@@ -202,8 +218,8 @@ class TokenSession:
 
 def _unchanged(seen: Sequence[Message], messages: Sequence[Message]) -> bool:
     """Whether the conversation still begins with what was seen; assistant turns are compared by what they say."""
-    # Nearly always nothing changed, and comparing lists costs far less than a loop over a long history.
-    return seen == list(messages[: len(seen)]) or all(
+    # Nearly always nothing changed, and comparing in C costs far less than a loop over a long history.
+    return all(map(operator.eq, seen, messages)) or all(
         was == now or (was.get("role", "assistant") == "assistant" and same_turn(was, now))
         for was, now in zip(seen, messages, strict=False)
     )
