@@ -48,10 +48,28 @@ def test_the_innermost_boundary_decides():
     assert caught.value.failure == Failure("tool", "ValueError", "reading: x")
 
 
-@pytest.mark.parametrize("error", [asyncio.CancelledError(), KeyboardInterrupt(), SystemExit()])
-def test_cancellation_and_exits_pass(error):
-    with pytest.raises(type(error)), boundary("tool"):
+def test_an_interruption_passes():
+    with pytest.raises(KeyboardInterrupt), boundary("tool"):
+        raise KeyboardInterrupt
+
+
+async def test_a_cancellation_passes_where_somebody_asked_for_it():
+    async def cancelled():
+        with boundary("tool"):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(cancelled())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3)])
+async def test_cancellations_and_exits_of_code_that_nobody_ends_are_failures(error):
+    with pytest.raises(BoundaryError) as caught, boundary("verifier"):
         raise error
+    assert (caught.value.failure.boundary, caught.value.failure.kind) == ("verifier", type(error).__name__)
 
 
 def test_boundary_errors_survive_pickling():

@@ -1,6 +1,7 @@
 """together: all at once, none left behind."""
 
 import asyncio
+import gc
 
 import pytest
 from hermes_envs.together import together
@@ -31,6 +32,16 @@ async def test_a_failure_is_raised_as_it_is_when_the_others_have_ended():
     with pytest.raises(KeyError, match="first"):
         await together([after(30, 1, log), after(0, KeyError("first")), after(30, 2, log)])
     assert sorted(log) == [1, 2]
+
+
+async def test_every_failure_is_taken_note_of(caplog):
+    async def fail(number):
+        raise KeyError(number)
+
+    with pytest.raises(KeyError):
+        await together([fail(1), fail(2), fail(3)])
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 async def test_cancelling_repeatedly_still_waits_for_all():

@@ -6,6 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from hermes_envs.outcome import is_failure
+
 _Log = logging.Logger | logging.LoggerAdapter[logging.Logger]
 
 
@@ -29,7 +31,9 @@ async def finish(work: Callable[[], Awaitable[object]], what: str, *, timeout: f
                 await work()
         except TimeoutError:
             log.error("%s was not cleaned up within %g s", what, timeout)
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             log.error("%s was not cleaned up: %s: %s", what, type(error).__name__, error)
 
     task = asyncio.create_task(bounded())

@@ -106,6 +106,18 @@ class InfraFailed(EnvsError):
         self.retryable = retryable
 
 
+def is_failure(error: BaseException) -> bool:
+    """Whether an exception tells of a failure, and not that the running task is cancelled or the user interrupts.
+
+    A `CancelledError` of code that nobody cancels is a failure like any other, and so is `SystemExit`: neither may end
+    the rollouts beside it.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and not task.cancelling()
+    return not isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+
 def failure_of(error: BaseException, boundary: BoundaryName) -> Failure:
     """Class an exception that surfaced at `boundary`.
 
@@ -143,13 +155,15 @@ def boundary(name: BoundaryName, doing: str = "") -> Generator[None, None, None]
         name: The boundary that the block crosses.
         doing: What the block does, for the message ("starting the sandbox").
 
-    Cancellation and interpreter exits pass unchanged.
+    What is no failure (`is_failure`) passes unchanged.
     """
     try:
         yield
-    except (BoundaryError, asyncio.CancelledError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except BoundaryError:
         raise
     except BaseException as error:
+        if not is_failure(error):
+            raise
         failure = failure_of(error, name)
         if doing:
             failure = Failure(

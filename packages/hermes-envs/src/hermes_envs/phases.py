@@ -27,6 +27,7 @@ from hermes_envs.outcome import (
     StopReason,
     boundary,
     failure_of,
+    is_failure,
 )
 from hermes_envs.result import AgentResult
 from hermes_envs.session import RolloutSession
@@ -103,7 +104,9 @@ class Attempt:
         except BoundaryError as error:
             self.failure = error.failure
             self._log.warning("%s", error, exc_info=error.__cause__)
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             self.failure = failure_of(error, "harness")
             self._log.exception("the rollout broke outside every boundary")
         finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,18 +19,18 @@ async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         Their results, in the order given.
     """
     tasks = [asyncio.create_task(one) for one in work]
-    pending: set[asyncio.Task[T]] = set(tasks)
+    pending = set(tasks)
     try:
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_EXCEPTION)
             for task in done:
                 task.result()
     finally:
-        await _end(pending)
+        await _end(tasks)
     return [task.result() for task in tasks]
 
 
-async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+async def _end(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait until all have ended, however often the caller is cancelled meanwhile."""
     running = [task for task in tasks if not task.done()]
     for task in running:
@@ -41,7 +41,7 @@ async def _end(tasks: Iterable[asyncio.Task[Any]]) -> None:
             await asyncio.wait(running)
         except BaseException as error:
             interrupted = error
-    for task in running:
+    for task in tasks:
         if not task.cancelled():
             task.exception()  # it is said of the first failure only
     if interrupted is not None:

@@ -113,12 +113,12 @@ class _Client:
 
 
 class Thrown:
-    """Awaits a coroutine and throws an exception into it at its suspension number `at`.
+    """Awaits a coroutine and throws an exception into it, or cancels the task, at its suspension number `at`.
 
     Every `await` that really waits is a suspension, in our code or below it.
     """
 
-    def __init__(self, coroutine, at: int | None, error: BaseException) -> None:
+    def __init__(self, coroutine, at: int | None, error: BaseException | None) -> None:
         self._coroutine = coroutine
         self._at = at
         self._error = error
@@ -138,6 +138,9 @@ class Thrown:
             if number == self._at:
                 self.thrown = True
                 error = self._error
+                if error is None:
+                    asyncio.current_task().cancel()
+            if error is not None:
                 # What it waited for goes on alone, as it does when a task is woken by an error of its own.
                 if future is not None:
                     future._asyncio_future_blocking = False
