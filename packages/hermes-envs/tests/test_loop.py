@@ -155,6 +155,23 @@ async def test_reasoning_is_kept_per_turn(tmp_path):
     assert result.messages[2]["reasoning_content"] == "think"
 
 
+@pytest.mark.parametrize(
+    ("content", "thinking"),
+    [
+        ("<think>\nhm\n</think>\n\nok", "hm"),
+        ("hm\n</think>\n\nok", "hm"),  # the template had opened the block
+        ("<think>cut", "cut"),
+        ("<think></think>ok", None),
+        ("Write <think>a</think>.", None),
+        ("ok", None),
+    ],
+)
+async def test_thinking_that_a_server_left_in_the_text_is_kept_per_turn(tmp_path, content, thinking):
+    result = await run(tmp_path, [content])
+    assert result.reasoning_per_turn == [thinking]
+    assert result.messages[-1]["content"] == content
+
+
 def spend(tokens, cost=None):
     return Turn(
         None,

@@ -12,6 +12,7 @@ from hermes_tools import ToolOutput, ToolSession, call_tool, fit_turn
 
 from hermes_envs.clients.turn import Turn
 from hermes_envs.messages import (
+    UNREADABLE_CALL,
     ImagePlace,
     Message,
     parse_error_text,
@@ -79,7 +80,7 @@ async def run_calls(
     ]
     for index, broken in enumerate(turn.errors):
         text = parse_error_text(broken)
-        answered.append((tool_message(_broken_id(number, index), "invalid_tool_call", text), None))
+        answered.append((tool_message(_broken_id(number, index), UNREADABLE_CALL, text), None))
         errors.append(ToolCallError(number, "", broken.raw, f"{broken.kind}: {broken.message}", text))
     return CallResults(result_messages(answered, image_place), errors, [output.seconds for output in outputs])
 

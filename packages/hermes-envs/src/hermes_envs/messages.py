@@ -19,6 +19,9 @@ Message: TypeAlias = dict[str, Any]
 ImagePlace: TypeAlias = Literal["user", "tool"]
 """Where images that a tool returns go: OpenAI and many templates take them in user messages only."""
 
+UNREADABLE_CALL = "invalid_tool_call"
+"""The name that a call gets which could not be read."""
+
 _ID_ALPHABET = string.ascii_letters + string.digits
 
 
@@ -107,15 +110,35 @@ def text_of(message: Mapping[str, Any]) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 
 
-def readable_arguments(messages: Sequence[Message]) -> list[Message]:
-    """The messages with every call's arguments a JSON object.
+def sendable(messages: Sequence[Message]) -> list[Message]:
+    """The messages as chat-completion servers take them.
 
-    Servers decode the arguments of past calls to render them, and fail on text that is none. The history keeps what
-    the model wrote; only what is sent is changed.
+    Every call's arguments are a JSON object: servers decode them to render past calls, and fail on text that is none.
+    Every result answers a call of the assistant message before it, as servers check; what the model is told about a
+    call that could not be read gets a stand-in for that call. The history keeps what the model wrote; only what is
+    sent is changed.
     """
-    return [
-        _with_readable_arguments(message) if message.get("tool_calls") else message for message in messages
-    ]
+    sent: list[Message] = []
+    caller: int | None = None
+    for message in messages:
+        if message["role"] == "assistant":
+            caller = len(sent)
+        elif message["role"] != "tool":
+            caller = None
+        elif caller is not None:
+            sent[caller] = _announcing(sent[caller], message)
+        sent.append(_with_readable_arguments(message) if message.get("tool_calls") else message)
+    return sent
+
+
+def _announcing(caller: Message, result: Message) -> Message:
+    """The assistant message `caller` with a call that `result` answers."""
+    calls = cast("list[dict[str, Any]]", caller.get("tool_calls") or [])
+    call_id = result.get("tool_call_id")
+    if call_id is None or any(call.get("id") == call_id for call in calls):
+        return caller
+    function = {"name": result.get("name") or UNREADABLE_CALL, "arguments": "{}"}
+    return {**caller, "tool_calls": [*calls, {"id": call_id, "type": "function", "function": function}]}
 
 
 def _with_readable_arguments(message: Message) -> Message:

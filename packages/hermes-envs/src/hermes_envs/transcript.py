@@ -54,7 +54,7 @@ class Transcript:
             )
         )
         self.messages.append(assistant_message(turn))
-        self._reasoning.append(turn.reasoning)
+        self._reasoning.append(turn.reasoning or _inline_reasoning(turn.content or ""))
         self.usage += turn.usage
 
     def add_results(
@@ -91,3 +91,12 @@ class Transcript:
             model=client.model,
             tools=self._tools,
         )
+
+
+def _inline_reasoning(content: str) -> str | None:
+    """The thinking that a server without a reasoning parser left in the text; the template may have opened it."""
+    head, end, _ = content.partition("</think>")
+    before, start, thought = head.partition("<think>")
+    if start:
+        return None if before.strip() else thought.strip() or None
+    return before.strip() or None if end else None

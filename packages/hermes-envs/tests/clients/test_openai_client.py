@@ -114,6 +114,25 @@ async def test_unreadable_arguments_of_past_calls_are_sent_as_json_and_the_histo
     assert messages[1]["tool_calls"][0]["function"]["arguments"] == '{"a": '
 
 
+async def test_every_result_that_is_sent_answers_a_call():
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    results = [
+        {"role": "tool", "tool_call_id": "c1", "name": "f", "content": "1"},
+        {"role": "tool", "tool_call_id": "e00001000", "name": "invalid_tool_call", "content": "unreadable"},
+    ]
+    turns = [
+        {"role": "assistant", "content": "<tool_call>{", "tool_calls": [call]},
+        {"role": "assistant", "content": "<tool_call>{"},
+    ]
+    messages = [*HELLO, turns[0], *results, *HELLO, turns[1], results[1]]
+    _, server = await ask([completion("x")], messages=messages)
+    sent = server.requests[0]["messages"]
+    announced = [[call["id"] for call in message.get("tool_calls", ())] for message in sent]
+    assert announced == [[], ["c1", "e00001000"], [], [], [], ["e00001000"], []]
+    assert [message["content"] for message in sent] == [message["content"] for message in messages]
+    assert turns[0]["tool_calls"] == [call] and "tool_calls" not in turns[1]
+
+
 async def test_retries_what_may_pass_and_waits_as_long_as_the_server_says():
     began = time.perf_counter()
     turn, server = await ask(
@@ -170,6 +189,29 @@ OVERFLOWS = {
         "This endpoint's maximum context length is 32768 tokens. However, you requested about 40000",
     ),
     "dashscope": (400, "Range of input length should be [1, 30720]"),
+    "openai responses": (
+        400,
+        "Your input exceeds the context window of this model. Please adjust your input.",
+    ),
+    "vllm 0.12": (
+        400,
+        "You passed 5000 input tokens and requested 100 output tokens. However, the model's context length is only "
+        "4096 tokens, resulting in a maximum input length of 3996 tokens.",
+    ),
+    "lm studio": (
+        400,
+        "Trying to keep the first 5000 tokens when context overflows. However, the model is loaded with context "
+        "length of only 4096 tokens, which is not enough.",
+    ),
+    "tgi inputs": (422, "Input validation error: `inputs` must have less than 4095 tokens. Given: 5000"),
+    "cohere": (
+        400,
+        "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000.",
+    ),
+    "deepinfra": (400, "Requested input length 5000 exceeds maximum input length 4095"),
+    "litellm": (400, "litellm.ContextWindowExceededError: upstream refused"),
+    "moonshot": (400, "Invalid request: Your request exceeded model token limit: 8192"),
+    "minimax": (400, "invalid params, context window exceeds limit"),
 }
 
 
@@ -189,6 +231,7 @@ async def test_recognises_a_full_context_by_its_code():
     ("status", "text", "error"),
     [
         (400, "unknown parameter", BadRequest),
+        (400, "Too many tokens, please wait before trying again.", BadRequest),
         (401, "wrong key", AuthenticationFailed),
         (403, "not allowed", AuthenticationFailed),
         (404, "no such model", ModelNotFound),

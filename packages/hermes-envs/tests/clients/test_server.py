@@ -1,6 +1,7 @@
 """Objects with `chat_completion` as clients, and what their exceptions mean."""
 
 import json
+from unittest.mock import MagicMock
 
 import aiohttp
 import pytest
@@ -15,8 +16,10 @@ from hermes_envs.clients import (
     ProviderUnavailable,
     RateLimited,
     ServerClient,
+    Turn,
     as_client,
 )
+from hermes_parsers import ToolCall
 from tenacity import RetryError, retry, stop_after_attempt
 
 ASK = [{"role": "user", "content": "x"}]
@@ -104,6 +107,14 @@ async def test_the_loop_runs_on_atroposlibs_own_server_manager(tmp_path):
     assert json.loads(result.messages[2]["content"]) == {"result": 3}
     assert (server.requests[0]["temperature"], server.requests[0]["max_tokens"]) == (0.5, 20)
     assert len(server.requests[0]["tools"]) == 4
+
+
+async def test_an_object_whose_model_dump_gives_no_fields_is_read_by_its_attributes():
+    called = MagicMock(id="c1", function=MagicMock(arguments="{}"))
+    called.function.name = "f"
+    choice = MagicMock(message=MagicMock(content="x", tool_calls=[called]), finish_reason="tool_calls")
+    turn = await as_client(Server(MagicMock(choices=[choice]))).complete(ASK)
+    assert turn == Turn("x", tool_calls=(ToolCall("c1", "f", "{}"),), finish_reason="tool_calls")
 
 
 async def test_dicts_are_read_and_arguments_may_be_objects():

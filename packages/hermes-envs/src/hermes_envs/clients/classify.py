@@ -22,14 +22,17 @@ from hermes_envs.clients.errors import (
 )
 
 # OpenAI, vLLM, SGLang, llama.cpp and llama-cpp-python, TGI, Ollama, TensorRT-LLM, Anthropic, Gemini, Mistral, xAI,
-# Bedrock, Fireworks, OpenRouter, DashScope, Zhipu and MiniMax, in this order of appearance.
+# Bedrock, Fireworks, OpenRouter, DashScope, Zhipu, MiniMax, LM Studio, LiteLLM, DeepInfra, Moonshot and Cohere, in this
+# order of appearance. Cohere's colon tells its message from "too many tokens", by which others mean a rate limit.
 _OVERFLOW = re.compile(
-    r"context_length_exceeded|maximum context length|maximum model length|longer than the model's context length"
-    r"|exceed_context_size|exceeds? the available context size|exceed context window|context window exceeds"
-    r"|tokens? \+ `?max_new_tokens`? must be|exceeds? maximum context|max_seq_len|prompt is too long"
+    r"context_length_exceeded|maximum context length|exceeds? (the )?context window|maximum model length"
+    r"|context length (is|of) only|longer than the model's context length|exceed_context_size"
+    r"|exceeds? the available context size|tokens? \+ `?max_new_tokens`? must be|must have less than \d+ tokens"
+    r"|exceeds? maximum context|max_seq_len|prompt is too long"
     r"|exceed context limit|input token count .{0,40}exceeds|too large for model with|maximum prompt length"
-    r"|input is too long|range of input length|prompt exceeds max length|reduce the length of the messages"
-    r"|max_tokens must be at least 1",
+    r"|input is too long|range of input length|prompt exceeds max length|context window exceeds"
+    r"|reduce the length of the messages|max_tokens must be at least 1|greater than the context length"
+    r"|ContextWindowExceeded|exceeds? maximum input length|exceeded model token limit|too many tokens:",
     re.IGNORECASE,
 )
 _FILTER = re.compile(

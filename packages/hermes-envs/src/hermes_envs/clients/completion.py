@@ -74,20 +74,18 @@ def _turn_of(data: Mapping[str, Any], price: Price | None) -> Turn:
 
 
 def as_dict(value: Any) -> dict[str, Any]:
-    """A mapping, or the fields of an SDK object or plain object."""
+    """A mapping, or the fields of an SDK object or the public attributes of a plain one."""
     if isinstance(value, dict):
         return cast("dict[str, Any]", value)
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
     dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return cast("dict[str, Any]", dump())
-    try:
-        return dict(vars(value))  # pyright: ignore[reportUnknownArgumentType]
-    except TypeError:
-        raise BadResponse(
-            f"the server's answer is not a chat completion but {type(value).__name__}"
-        ) from None
+    if callable(dump) and isinstance(fields := dump(), dict):
+        return cast("dict[str, Any]", fields)
+    if not hasattr(value, "__dict__"):
+        raise BadResponse(f"the server's answer is not a chat completion but {type(value).__name__}")
+    attributes = cast("dict[str, Any]", vars(value))  # pyright: ignore[reportUnknownArgumentType]
+    return {name: field for name, field in attributes.items() if not name.startswith("_")}
 
 
 def tool_call_of(call: Any) -> ToolCall:
@@ -105,13 +103,13 @@ def tool_call_of(call: Any) -> ToolCall:
 
 
 def _call_extra(calls: Sequence[ToolCall], raw_calls: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """What a provider put beside a call's own fields, by call id."""
+    """The texts and objects that a provider put beside a call's own fields, by call id."""
     extras: dict[str, dict[str, Any]] = {}
     for call, raw in zip(calls, raw_calls, strict=True):
-        fields = {
+        fields: dict[str, Any] = {
             name: value
             for name, value in as_dict(raw).items()
-            if name not in _CALL_FIELDS and value is not None
+            if name not in _CALL_FIELDS and isinstance(value, str | Mapping)
         }
         if fields:
             extras[call.id] = fields

@@ -18,7 +18,7 @@ from hermes_envs.clients.price import Price
 from hermes_envs.clients.retry import RetryPolicy, retried
 from hermes_envs.clients.stream import StreamedCompletion
 from hermes_envs.clients.turn import Turn
-from hermes_envs.messages import Message, readable_arguments
+from hermes_envs.messages import Message, sendable
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -145,12 +145,11 @@ class OpenAIClient:
         return body | given | extra
 
     def _sendable(self, messages: Sequence[Message]) -> list[Message]:
-        """The messages as servers take them: readable arguments, reasoning in the server's own spelling."""
-        sendable = readable_arguments(messages)
+        """The messages as this server takes them: reasoning goes back in its own spelling."""
         if self._reasoning_field == "reasoning_content":
-            return sendable
+            return sendable(messages)
         renamed: list[Message] = []
-        for message in sendable:
+        for message in sendable(messages):
             if "reasoning_content" in message:
                 message = {**message, self._reasoning_field: message["reasoning_content"]}
                 del message["reasoning_content"]

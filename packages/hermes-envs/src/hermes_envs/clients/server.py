@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from hermes_envs.clients.classify import provider_error
 from hermes_envs.clients.completion import turn_of
 from hermes_envs.clients.turn import ChatClient, RolloutClient, Turn
-from hermes_envs.messages import Message, readable_arguments
+from hermes_envs.messages import Message, sendable
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class ServerClient:
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None = None, **sampling: Any
     ) -> Turn:
         """Ask the server for one reply."""
-        request: dict[str, Any] = {"messages": readable_arguments(messages), "n": 1}
+        request: dict[str, Any] = {"messages": sendable(messages), "n": 1}
         if tools:
             request["tools"] = list(tools)
         request |= {name: value for name, value in sampling.items() if value is not None}
