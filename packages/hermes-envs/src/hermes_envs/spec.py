@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hermes_sandbox import SandboxSpec
@@ -92,21 +92,21 @@ RewardFunction: TypeAlias = "Callable[[AgentResult, ToolContext], Awaitable[floa
 Agent: TypeAlias = "Callable[[Sequence[Message], RolloutSession], Awaitable[AgentResult]]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RolloutSpec:
-    """One task, ready to run.
+    """One task, ready to run. The fields up to `reward` may be given by position.
 
     Attributes:
         messages: The conversation to start from, in OpenAI's form; or a function that gives it once `prepare` has run,
             for a task that is known only from inside its sandbox.
         tools: Toolset names or tools; None is every toolset that can work here, empty is none.
-        tool_options: Settings of toolsets, such as `hermes_tools.toolsets.web.WebOptions(…)`, one of a kind.
         backend: The sandbox backend's name.
         sandbox: The sandbox to create.
         limits: Bounds.
         prepare: Called with the session once the sandbox is up, before the agent.
         reward: Called with the result and a `ToolContext` after the agent, whatever ended it; synchronous context
             calls may be used. None leaves the rollout ungraded.
+        tool_options: Settings of toolsets, such as `hermes_tools.toolsets.web.WebOptions(…)`, one of a kind.
         backend_options: Options of the backend.
         seed: For the agent's sampling and anything else random; None is no seed.
         id: The rollout's name; invented when empty.
@@ -117,12 +117,13 @@ class RolloutSpec:
 
     messages: Sequence[Message] | MessageFunction
     tools: Sequence[str | Tool] | None = None
-    tool_options: Sequence[object] = ()
     backend: str = "local"
     sandbox: SandboxSpec = field(default_factory=SandboxSpec)
     limits: Limits = Limits()
     prepare: Prepare | None = None
     reward: RewardFunction | None = None
+    _: KW_ONLY
+    tool_options: Sequence[object] = ()
     backend_options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     seed: int | None = None
     id: str = ""

@@ -31,7 +31,7 @@ def terminal(command):
     return [call("terminal", json.dumps({"command": command}))]
 
 
-async def test_the_documented_example_word_for_word(tmp_path):
+async def test_the_documented_example_word_for_word():
     class Env:
         async def compute_reward(self, item, result, ctx):
             test = ctx.terminal("pytest -v")
@@ -40,7 +40,7 @@ async def test_the_documented_example_word_for_word(tmp_path):
             content = ctx.read_file(f"{root}/workspace/solution.py")
             if content.get("content"):
                 return 0.5
-            ctx.download_file("/remote/output.bin", f"{tmp_path}/output.bin")
+            ctx.download_file("/remote/output.bin", f"{local}/output.bin")
             return 0.0
 
     async def reward(result, ctx):
@@ -48,7 +48,7 @@ async def test_the_documented_example_word_for_word(tmp_path):
         root = ctx.sandbox.workdir
         return await Env().compute_reward(None, result, ctx)
 
-    root = ""
+    root, local = "", "/proc/no_folder_can_be_made_here"
     passing = "mkdir bin; printf '#!/bin/sh\\nexit 0' > bin/pytest; chmod +x bin/pytest"
     solved = "mkdir -p workspace; echo 'x = 1' > workspace/solution.py"
     spec = replace(SPEC, sandbox=replace(SPEC.sandbox, env={"PATH": "bin:/usr/bin:/bin"}))
@@ -196,6 +196,9 @@ async def test_every_tool_is_there_whatever_the_group_drew():
         assert "read_file" not in ctx.session.tools.tool_names
         ctx.write_file("a.py", "def needle():\n    pass\n")
         assert json.loads(ctx.call_tool("read_file", {"path": "a.py"}))["content"]
+        assert ctx.call_tool("read_file", args={"path": "a.py"}) == ctx.call_tool(
+            "read_file", arguments={"path": "a.py"}
+        )
         assert "needle" in json.dumps(ctx.search("needle"))
         assert json.loads(ctx.call_tool("read_file", '{"path": "missing"}'))["error"]
         assert "error" in json.loads(ctx.call_tool("no_such_tool"))

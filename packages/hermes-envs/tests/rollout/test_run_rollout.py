@@ -65,6 +65,14 @@ async def test_from_task_to_reward():
     assert rollout.timings["total"] >= rollout.timings["agent"]
 
 
+def test_a_spec_may_be_written_by_position():
+    sandbox, limits = SandboxSpec(), Limits(max_turns=1)
+    spec = RolloutSpec(ASK, ["terminal"], "local", sandbox, limits, None, reward)
+    assert spec == RolloutSpec(
+        messages=ASK, tools=["terminal"], backend="local", sandbox=sandbox, limits=limits, reward=reward
+    )
+
+
 async def test_doing_nothing_is_graded_too():
     rollout = await run(who=nop_agent)
     assert (rollout.outcome, rollout.reward) == (Outcome.completed, 0.0)
@@ -148,12 +156,14 @@ async def test_an_agent_that_ignores_its_deadline_is_stopped():
         (PolicyFailed("it killed the shell"), Outcome.policy_failed, 0.0, "PolicyFailed"),
         (InfraFailed("no network"), Outcome.infra_failed, None, "InfraFailed"),
         (ZeroDivisionError(), Outcome.infra_failed, None, "ZeroDivisionError"),
+        (asyncio.CancelledError(), Outcome.infra_failed, None, "CancelledError"),
+        (SystemExit(3), Outcome.infra_failed, None, "SystemExit"),
         (ProviderUnavailable("judge is down"), Outcome.infra_failed, None, "ProviderUnavailable"),
     ],
 )
 async def test_what_the_reward_function_gives(given, outcome, value, kind):
     async def judge(result, ctx):
-        if isinstance(given, Exception):
+        if isinstance(given, BaseException):
             raise given
         return given
 

@@ -123,9 +123,15 @@ class AsyncToolContext:
         """The page that the rollout's browser shows, as a tree with references."""
         return await self._json("browser_snapshot", {})
 
-    async def call_tool(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> str:
-        """Call any tool; its JSON text."""
-        return (await call_tool(name, arguments or {}, self._every_tool())).text
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        args: Mapping[str, Any] | str | None = None,
+    ) -> str:
+        """Call any tool; see `ToolContext.call_tool`."""
+        return (await call_tool(name, arguments or args or {}, self._every_tool())).text
 
     async def cleanup(self) -> None:
         """Give up the browser, the processes and the sandbox before the rollout's end."""

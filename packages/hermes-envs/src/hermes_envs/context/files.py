@@ -53,12 +53,15 @@ async def upload_dir(sandbox: Sandbox, local: Path, remote: str) -> list[dict[st
 
 async def download_file(sandbox: Sandbox, remote: str, local: Path) -> dict[str, Any]:
     """Copy one file out; what the policy failed to leave is `success: False` with an `error`."""
-    await asyncio.to_thread(local.parent.mkdir, parents=True, exist_ok=True)
     try:
         await _regular(sandbox, remote)
+    except OSError as error:
+        return _not_left(remote, error)
+    await asyncio.to_thread(local.parent.mkdir, parents=True, exist_ok=True)
+    try:
         await sandbox.download(remote, local)
     except OSError as error:
-        return {"success": False, "path": remote, "error": f"{error.strerror or error}: {remote}"}
+        return _not_left(remote, error)
     return {"success": True, "path": remote, "bytes": (await asyncio.to_thread(local.stat)).st_size}
 
 
@@ -69,13 +72,17 @@ async def download_dir(sandbox: Sandbox, remote: str, local: Path) -> list[dict[
             raise NotADirectoryError(errno.ENOTDIR, "Not a directory", remote)
         await sandbox.download(remote, local)
     except OSError as error:
-        return [{"success": False, "path": remote, "error": f"{error.strerror or error}: {remote}"}]
+        return [_not_left(remote, error)]
     except UnsafeArchive as error:
         return [{"success": False, "path": remote, "error": str(error)}]
     entries = await asyncio.to_thread(_tree, local)
     return [
         {"success": True, "path": f"{remote.rstrip('/')}/{name}", "bytes": size} for name, size in entries
     ]
+
+
+def _not_left(remote: str, error: OSError) -> dict[str, Any]:
+    return {"success": False, "path": remote, "error": f"{error.strerror or error}: {remote}"}
 
 
 async def _regular(sandbox: Sandbox, path: str) -> int:

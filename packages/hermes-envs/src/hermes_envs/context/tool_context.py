@@ -163,9 +163,21 @@ class ToolContext:
         """The page that the rollout's browser shows."""
         return self._wait(lambda: self.aio.browser_snapshot())
 
-    def call_tool(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> str:
-        """Call any tool by name; its JSON text."""
-        return self._wait(lambda: self.aio.call_tool(name, arguments))
+    def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str | None = None,
+        *,
+        args: Mapping[str, Any] | str | None = None,
+    ) -> str:
+        """Call any tool by name; its JSON text, whole, as a model would be shown it (`read_file` numbers its lines).
+
+        Args:
+            name: The tool's name.
+            arguments: Its arguments, or their JSON text.
+            args: Another name for `arguments`.
+        """
+        return self._wait(lambda: self.aio.call_tool(name, arguments, args=args))
 
     def cleanup(self) -> None:
         """Give up the browser, the processes and the sandbox now instead of at the rollout's end."""
