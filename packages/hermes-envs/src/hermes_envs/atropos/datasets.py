@@ -44,7 +44,7 @@ def _json_rows(path: Path) -> list[dict[str, Any]]:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             return cast("list[dict[str, Any]]", json.loads(text))
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
     except OSError as error:
         raise ConfigError(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:

@@ -70,7 +70,7 @@ def load_cases(format: str | None = None) -> list[Case]:
 
 def _cases() -> Iterator[Case]:
     text = files("hermes_parsers.testing").joinpath("corpus.jsonl").read_text(encoding="utf-8")
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.strip():
             yield case_from(json.loads(line))
 
