@@ -157,3 +157,16 @@ def test_a_broken_call_of_an_array_is_an_error_and_leaves_its_siblings(name, kin
         assert broken in error.raw and "three" not in error.raw and not result.content
         for size in (1, 3, 7):
             assert check_stream(parser, cut, [cut[at : at + size] for at in range(0, len(cut), size)]) is None
+
+
+@pytest.mark.parametrize(
+    "broken", ['{"k": "MID"', '{"k": 1', '{"k": [1, ', "", "{", '{"k": "MID', '{"k": MID}']
+)
+def test_a_call_of_mistral_may_be_cut_off_before_the_next(broken):
+    text = f'[TOOL_CALLS]a[ARGS]{{"k": 1}}[TOOL_CALLS]b[ARGS]{broken}[TOOL_CALLS]c[ARGS]{{"k": "three"}}'
+    result = get_parser("mistral").parse(text)
+    assert [call.name for call in result.tool_calls] == ["a", "c"]
+    assert [error.raw for error in result.errors] == [f"[TOOL_CALLS]b[ARGS]{broken}"]
+    for size in (1, 2, 3, 7):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert check_stream(get_parser("mistral"), text, pieces) is None

@@ -25,7 +25,7 @@ def skip_broken(
         stops: Markers that begin something new: reading goes on before them.
         ends: Markers that end the call: reading goes on after them.
         opening: A regular expression for what must follow a stop inside the part that was read already, since
-            that part may hold a stop as data.
+            that part may hold a stop as data. A stop may also stand where the call broke: its beginning was read.
 
     Returns:
         The marker that was found, or "" at the end of the text.
@@ -40,13 +40,20 @@ def skip_broken(
             src.reread += src.at - start
             src.rewind(start + again.start())
             return again.group()
+    broke = src.at
+    longest = max(map(len, stops), default=1)
+    src.rewind(max(min(start, broke), broke - longest + 1))
     found = markers((*stops, *ends))
     while True:
         index, word = found.next(src)
-        src.pos = index if word in stops else index + len(word)
-        if word or src.ended:
+        src.pos = index + len(word)
+        if word and src.at > broke:
+            src.rewind(src.offset + index if word in stops else src.at)
             return word
-        yield
+        if not word:
+            if src.ended:
+                return ""
+            yield
 
 
 def skip_entry(
@@ -90,7 +97,7 @@ def skip_entry(
             yield
         elif word not in _TOKENS:
             entry.trail = ""
-            if here >= broke or (word in stops and opens(src.text, src.pos)):
+            if src.at > broke or (word in stops and opens(src.text, src.pos, broke - src.offset)):
                 src.rewind(here if word in stops else src.at)
                 return word
         else:
