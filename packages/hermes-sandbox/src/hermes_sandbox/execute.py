@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import signal
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -55,6 +56,31 @@ class Request:
     limit: int | None = None
     merge: bool = False
     on_output: OnOutput | None = None
+
+
+def check_bytes(name: str, data: object) -> None:
+    """Refuse what is no bytes before anything begins: it would fail where nobody is told.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if not isinstance(data, (bytes, bytearray)):
+        remedy = ": pass text.encode()" if isinstance(data, str) else ""
+        raise TypeError(f"{name} must be bytes, not {type(data).__name__}{remedy}")
+
+
+def check_input_and_callback(stdin: object, on_output: object) -> None:
+    """Refuse an input that is no bytes, and a callback that nobody would await.
+
+    Raises:
+        TypeError: There is such a one.
+    """
+    if stdin is not None:
+        check_bytes("stdin", stdin)
+    if inspect.iscoroutinefunction(on_output):
+        raise TypeError(
+            "on_output is called and not awaited: it must be a plain function, not a coroutine one"
+        )
 
 
 async def execute(launcher: Launcher, request: Request) -> ExecResult:
@@ -180,10 +206,14 @@ async def _end(
 
 
 async def _feed(job: Job, data: bytes) -> None:
-    with contextlib.suppress(ConnectionError):  # BrokenPipeError: it need not read its input
+    try:
         if data:
             await job.write(data)
         await job.close_stdin()
+    except ConnectionError:  # BrokenPipeError: it need not read its input
+        return
+    except Exception as error:  # it would wait for the rest for ever
+        job.fail(error)
 
 
 async def drain(job: Job) -> bool:

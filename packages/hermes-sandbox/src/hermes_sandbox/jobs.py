@@ -38,7 +38,7 @@ class Job:
         pid: Its process id inside the sandbox; None when unknown.
         ended: Its ending, once the command itself (not its background children) ended.
         drained: Set when all of its output was passed on and nothing holds it open.
-        failure: What the sink raised, if it did.
+        failure: What the sink raised, or the passing on of input, if it did.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -56,11 +56,13 @@ class Job:
             return
         try:
             self._sink(stream, data)
-        except (
-            Exception
-        ) as error:  # the caller's own: it ends the command, not the transport shared by others
-            self._sink, self.failure = None, error
-            self.finish(Ending(None))
+        except Exception as error:  # the caller's own
+            self.fail(error)
+
+    def fail(self, error: Exception) -> None:
+        """End the command, not the transport shared by others, and have `error` raised for it."""
+        self._sink, self.failure = None, error
+        self.finish(Ending(None))
 
     def finish(self, ending: Ending) -> None:
         """Record the ending; only the first counts."""

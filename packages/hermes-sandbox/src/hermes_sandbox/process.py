@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from hermes_sandbox.backend import Command, Tree
-from hermes_sandbox.execute import launch, settle
+from hermes_sandbox.execute import check_bytes, launch, settle
 from hermes_sandbox.jobs import MARK, Job, Launcher
 from hermes_sandbox.output import RecentOutput
 from hermes_sandbox.result import StreamName
@@ -97,6 +97,7 @@ class Process:
         Raises:
             BrokenPipeError: It does not read any more.
         """
+        check_bytes("data", data)
         with self._busy():
             await self._job.write(data)
 

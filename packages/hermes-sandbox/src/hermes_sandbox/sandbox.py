@@ -23,7 +23,14 @@ from hermes_sandbox.errors import (
     Unavailable,
     Unsupported,
 )
-from hermes_sandbox.execute import OnOutput, Request, execute, uncancelled
+from hermes_sandbox.execute import (
+    OnOutput,
+    Request,
+    check_bytes,
+    check_input_and_callback,
+    execute,
+    uncancelled,
+)
 from hermes_sandbox.files import Unpacker
 from hermes_sandbox.jobs import MARK, Launcher
 from hermes_sandbox.lifetime import Lifetime
@@ -120,7 +127,7 @@ class Sandbox:
             merge: Both streams through one pipe, as stdout, in true order.
             check: Raise `CommandFailed` unless it exits with 0.
             output_limit: Bytes to keep of each stream, half from the head and half from the tail; None for all.
-            on_output: Called with the stream's name and bytes as they come, without limit.
+            on_output: Called with the stream's name and bytes as they come, without limit; a plain function.
             trusted: Past the resident runner, with absolute paths and a pinned environment; for verifiers that
                 share a sandbox with what they verify. No protection against root inside.
 
@@ -128,6 +135,7 @@ class Sandbox:
             SandboxGone: The sandbox is gone.
             CommandFailed: It failed, with `check=True`.
         """
+        check_input_and_callback(stdin, on_output)
         marked = self._command(command, cwd, env, user)
         launcher = self._launcher
         if trusted:
@@ -216,6 +224,7 @@ class Sandbox:
             data: Its content.
             mode: Permission bits. Default: those of the file replaced, or the sandbox's umask.
         """
+        check_bytes("data", data)
         await self._paths.write(path, data, mode)
 
     async def read_text(self, path: str, *, encoding: str = "utf-8", errors: str = "strict") -> str:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Mapping
 
 from hermes_sandbox.errors import SandboxError
-from hermes_sandbox.execute import OnOutput, drain, uncancelled
+from hermes_sandbox.execute import OnOutput, check_input_and_callback, drain, uncancelled
 from hermes_sandbox.output import OutputBuffer
 from hermes_sandbox.result import ExecResult, Reason
 from hermes_sandbox.runner.programs import shell_lines
@@ -72,6 +72,7 @@ class Shell:
         Raises:
             SandboxGone: The sandbox is gone.
         """
+        check_input_and_callback(stdin, on_output)
         with self._source.use():
             async with self._turn:
                 session = await self._ready()

@@ -10,6 +10,7 @@ import pytest
 from hermes_sandbox import Mount, SandboxSpec, attach_sandbox, create_sandbox, get_backend
 from hermes_sandbox.backend import Tree
 from hermes_sandbox.backends import process_table
+from hermes_sandbox.backends.local_process import LocalProcess
 from hermes_sandbox.backends.process_table import members
 from hermes_sandbox.testing.base import wait_for_file
 from sandbox_docker import eventually
@@ -34,6 +35,19 @@ async def test_nothing_of_the_hosts_environment_gets_in(monkeypatch: pytest.Monk
         names |= {line.partition(b"=")[0] for line in (await shell.run("env")).stdout.splitlines()}
     assert b"API_SECRET" not in names
     assert {b"WANTED", b"PATH", b"TASK_ROOT", b"HOME"} <= names
+
+
+async def test_input_that_cannot_be_passed_on_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise KeyError("mine")
+
+    async with create_sandbox("local", quiet=True) as sandbox:
+        monkeypatch.setattr(LocalProcess, "write", fail)
+        script = "echo $$ >draft; mv draft pid; exec cat"
+        with pytest.raises(KeyError, match="mine"):
+            await asyncio.wait_for(sandbox.exec(script, stdin=b"x"), 60)
+        pid = Path(sandbox.root, "pid")
+        assert not pid.exists() or await eventually(lambda: dead(int(pid.read_text())))
 
 
 async def test_home_and_root_are_the_sandboxs_own_and_go_with_it() -> None:

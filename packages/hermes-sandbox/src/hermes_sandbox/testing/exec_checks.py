@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,29 @@ class ExecChecks(Checks):
         """10 MB for a command that exits without reading."""
         result = await sandbox.exec("exit 4", stdin=bytes(10_000_000), timeout=100)
         assert (result.exit_code, result.reason) == (4, "exit")
+
+    async def test_what_cannot_be_passed_on_is_refused_at_once(self, sandbox: Sandbox, here: str) -> None:
+        """Text where bytes are needed, and a callback that nobody awaits: no command begins, nothing waits."""
+        text: Any = "text"
+
+        async def late(*_: object) -> None: ...
+
+        nobody_waits: Any = late
+        shell, process = await sandbox.open_shell(), await sandbox.spawn("exec cat")
+        refused = (
+            (sandbox.exec(f"touch {here}/ran; cat", stdin=text), "stdin must be bytes, not str"),
+            (shell.run(f"touch {here}/ran; cat", stdin=text), "stdin must be bytes, not str"),
+            (process.write(text), "data must be bytes, not str"),
+            (sandbox.write_bytes(f"{here}/ran", text), "data must be bytes, not str"),
+            (sandbox.exec(f"touch {here}/ran", on_output=nobody_waits), "plain function"),
+            (shell.run(f"touch {here}/ran", on_output=nobody_waits), "plain function"),
+        )
+        for call, said in refused:
+            with pytest.raises(TypeError, match=said):
+                await asyncio.wait_for(call, 60)
+        assert not await sandbox.exists(f"{here}/ran")
+        await process.close_stdin()
+        await shell.close()
 
     async def test_without_stdin_a_read_ends_at_once(self, sandbox: Sandbox) -> None:
         """No terminal, no inherited input."""
