@@ -170,3 +170,71 @@ def test_a_call_of_mistral_may_be_cut_off_before_the_next(broken):
     for size in (1, 2, 3, 7):
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
         assert check_stream(get_parser("mistral"), text, pieces) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "calls", "broken"),
+    [
+        ("[a(k='one'), b(k='MID', c(k='three')]", ["a", "c"], ["b(k='MID'"]),
+        ("[a(k='one'), b(k=1, c(k='three')]", ["a", "c"], ["b(k=1"]),
+        ("[a(k='one')\nb(k='MID'\nc(k='three')]", ["a", "c"], ["b(k='MID'"]),
+        ("[a(k='one'), b(k=1, c(k=3))]", ["a"], ["b(k=1", "c(k=3))"]),
+        ("[a(k='one'), b(k='MID), c(k='three')]", ["a"], ["b(k='MID), c(k='three')"]),
+        ("[f(a='x' b='y')]", [], ["[f(a='x' b='y')"]),
+        ("[f(a='x', 'y')]", [], ["[f(a='x', 'y')"]),
+        ("[f(a='x', 'y', b='z'), g()]", ["g"], ["[f(a='x', 'y', b='z')"]),
+        ("[f(t='print('hi')\nrest(1)')]", [], ["[f(t='print('hi')"]),
+    ],
+)
+def test_a_broken_python_call_is_never_made(text, calls, broken):
+    parser = get_parser("pythonic")
+    result = parser.parse(text)
+    assert [call.name for call in result.tool_calls] == calls
+    assert [error.raw for error in result.errors] == broken
+    for size in (1, 2, 5):
+        assert check_stream(parser, text, [text[at : at + size] for at in range(0, len(text), size)]) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "it's",
+        "sed -n '360,450p' f",
+        "the boys' toys (many)",
+        "rock 'n roll",
+        "it's = 3",
+        "x in ('a', 'b')",
+        "<a class='x' href='y'>z</a>",
+        "say 'x', then go(now)",
+    ],
+)
+def test_quotes_inside_a_python_string_need_no_escaping(value):
+    result = get_parser("pythonic").parse(f"[f(a='{value}', n=1), g(a='{value}')]")
+    assert [call.args for call in result.tool_calls] == [{"a": value, "n": 1}, {"a": value}]
+
+
+@pytest.mark.parametrize("name", ["gemma4", "functiongemma"])
+@pytest.mark.parametrize(
+    "broken",
+    ["{k:QMIDQ", "{k:QMID}", "{k:QMIDQ l:QxQ}", "{k:[QMIDQ QxQ]}", "{k:QMIDQ,QxQ}", "{k:QMIDQ,l:{m:QxQ}"],
+)
+def test_a_broken_call_of_gemma_is_never_made_and_leaves_its_siblings(name, broken):
+    parser = get_parser(name)
+    opener, close, quote = parser.format.special
+    wire = RENDERERS[name](THREE)
+    text = wire.replace(f"{{k:{quote}MID{quote}}}", broken.replace("Q", quote))
+    result = parser.parse(text)
+    assert [call.name for call in result.tool_calls] == ["a", "c"]
+    assert [error.kind for error in result.errors] == ["invalid_json"]
+    assert result.errors[0].raw == f"{opener}call:b{broken.replace('Q', quote)}{close}"
+    for size in (1, 3, 8):
+        assert check_stream(parser, text, [text[at : at + size] for at in range(0, len(text), size)]) is None
+
+
+@pytest.mark.parametrize("name", ["gemma4", "functiongemma"])
+def test_delimiters_inside_a_string_of_gemma_are_data(name):
+    opener, close, quote = get_parser(name).format.special
+    for value in (f"say {quote}hi{quote} to: me", f"see {close} there", f"a, {{b}}: [{opener}]"):
+        text = RENDERERS[name]([("f", {"k": value, "l": "x"}), ("g", {})])
+        calls = get_parser(name).extract_tool_calls(text)
+        assert [call.args for call in calls] == [{"k": value, "l": "x"}, {}]

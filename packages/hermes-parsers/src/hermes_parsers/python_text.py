@@ -16,8 +16,8 @@ from hermes_parsers.reading import ahead, literal, peek, run, space
 from hermes_parsers.source import Source
 
 Verdict = Literal["ok", "invalid", "truncated", "too_deep"]
-Closes = Callable[[Source], Generator[None, None, bool]]
-"""Tells, from what follows a quote, whether the quote ends the string."""
+Closes = Callable[[Source], Generator[None, None, Literal["closed", "broken", ""]]]
+"""Tells, from what follows a quote, whether the quote ends the string: `broken` if so, but nothing goes on from there."""
 
 _CLOSERS = {"list": "]", "tuple": ")", "brace": "}", "dict": "}", "set": "}", "pair": ""}
 _OPENERS = {"[": "list", "(": "tuple", "{": "brace"}
@@ -69,7 +69,8 @@ class PythonValue:
     Args:
         src: The text; a capture must be on.
         emit: Takes the JSON text in pieces.
-        closes: Whether a quote ends a string that is the whole value; by default every one does.
+        closes: Whether a quote ends a string that is the whole value; by default every one does. A quotation inside
+            the string hides what follows its end, but for what closes the string.
         bare_words: Called when a word that is no literal was taken for a string; None where that is an error.
     """
 
@@ -199,32 +200,44 @@ class PythonValue:
         else:
             src.pos += 1
         emit('"')
+        # The last character, and the one before a quotation inside the string: what `=` or `(` introduces must end.
+        before, inner = "", ""
         while True:
             text, start = src.text, src.pos
             end = _quote_at(text, start, quote)
             if end < 0:
                 src.pos = len(text) if src.ended else _safe_end(text, start, quote)
+                before = text[src.pos - 1] if src.pos > start else before
                 emit(_inside(text[start : src.pos], raw=raw))
                 if src.ended:
                     return "truncated"
                 yield
                 continue
+            before = text[end - 1] if end > start else before
             emit(_inside(text[start:end], raw=raw))
             src.pos = end + len(quote)
-            if (yield from self._ends(followers)):
+            ends = yield from self._ends(followers)
+            if ends == "closed" and inner not in ("=", "("):
                 emit('"')
                 return "ok"
+            if ends == "closed" or (ends and not inner):
+                return "invalid"
             emit(json_inside(quote))
+            if inner:
+                inner = ""
+            elif not before.isalnum():
+                inner = before or quote
+            before = quote
 
-    def _ends(self, followers: str) -> Generator[None, None, bool]:
+    def _ends(self, followers: str) -> Generator[None, None, str]:
         """Whether a quote just read ends its string: what follows must make sense after a string."""
         src = self._src
         if not followers:
-            return self._closes is None or (yield from self._closes(src))
+            return "closed" if self._closes is None else (yield from self._closes(src))
         start = src.at
         char = ahead(src) or (yield from space(src))
         src.rewind(start)
-        return not char or char in followers
+        return "closed" if not char or char in followers else ""
 
 
 def _scalar_json(word: str) -> str | None:

@@ -13,13 +13,14 @@ from hermes_parsers.json_scan import json_value
 from hermes_parsers.json_text import MAX_DEPTH, decode_string
 from hermes_parsers.markers import markers
 from hermes_parsers.python_text import json_inside
-from hermes_parsers.reading import ahead, literal, run, space
+from hermes_parsers.reading import ahead, literal, one_of, peek, run, space
 from hermes_parsers.scan import Call, Scan, Steps
 from hermes_parsers.schema import child, typed, types_of
 
 _NAME = re.compile(r"[\w.\-:/]*").match
 _BARE = re.compile(r"[^,{}\[\]<\"]*").match
 _BARE_KEY = re.compile(r"[^:,{}\[\]<\"]*").match
+_WORD = re.compile(r"\w*").match
 _GUESS = ("integer", "number", "boolean", "null")
 _LONGEST = 256
 
@@ -138,7 +139,7 @@ class _Members:
             if key is None:
                 return None
         elif (yield from literal(src, self.tags.quote)):
-            if (yield from self._string(held.append, ":")):
+            if (yield from self._string(held.append, ":,}]")):
                 return None
             key = "".join(held)
         else:
@@ -186,9 +187,13 @@ class _Members:
         self.emit(json_inside(text))
 
     def _string(self, put: Callable[[str], None], followers: str) -> Generator[None, None, str]:
-        """Read up to the closing delimiter, which is one only where the value can end."""
-        src, quote = self.src, self.tags.quote
-        found = markers((quote,))
+        """Read up to the closing delimiter, which is one where the value can end, or where the call does not go on.
+
+        A string that holds the end of a call and then a delimiter that ends nothing was never closed.
+        """
+        src, quote, close = self.src, self.tags.quote, self.tags.close
+        found = markers((quote, close))
+        inner = ended = False
         while True:
             index, word = found.next(src)
             put(src.text[src.pos : index])
@@ -198,9 +203,30 @@ class _Members:
                     return "truncated"
                 yield
                 continue
+            if word == close:
+                ended = ended or not inner
+                put(word)
+                continue
             after = src.at
             char = ahead(src) or (yield from space(src))
+            over = not char or char in followers or (yield from self._breaks(inner=inner))
             src.rewind(after)
-            if not char or char in followers:
+            if over:
                 return ""
+            if ended:
+                return "invalid_json"
             put(quote)
+            inner = not inner
+
+    def _breaks(self, *, inner: bool) -> Generator[None, None, bool]:
+        """Whether the call ends, or its next member begins, though nothing closes the braces or separates the two."""
+        tags, src = self.tags, self.src
+        if (
+            yield from one_of(
+                src, (tags.close, tags.opener) if inner else (tags.close, tags.opener, tags.quote)
+            )
+        ):
+            return True
+        if inner:
+            return False
+        return (yield from run(src, _WORD, _LONGEST)) != "" and (yield from peek(src)) == ":"

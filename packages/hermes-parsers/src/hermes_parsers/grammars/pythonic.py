@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator
 from dataclasses import dataclass
 from json.encoder import encode_basestring
+from typing import Literal
 
 from hermes_parsers.grammars.json_block import JsonBlock
 from hermes_parsers.grammars.json_object import MESSAGES
@@ -33,6 +34,7 @@ class Pythonic:
     def __call__(self, scan: Scan, marker: str) -> Steps:
         """Read the calls after `marker`."""
         src = scan.src
+        scan.state["unclosed"] = False
         char = ahead(src) or (yield from space(src))
         bracket = marker == "["
         if not bracket and char == "[":
@@ -94,7 +96,9 @@ class Pythonic:
         if fault == "text":
             return False
         if fault == "malformed":
-            yield from _skip_call(src)
+            scan.state["unclosed"] = yield from _sibling_follows(src)
+            if not scan.state["unclosed"]:
+                yield from _skip_call(src)
         if fault:
             call.fail(fault, MESSAGES[fault], src.captured())
         else:
@@ -105,10 +109,13 @@ class Pythonic:
         """Read the arguments; returns "", `text` before anything shows that this is a call, or the kind of error."""
         src = scan.src
         count = 0
+        after = src.at
         while True:
             char = ahead(src) or (yield from space(src))
             if char == ")":
                 src.pos += 1
+                if scan.state.get("unclosed") and (yield from peek(src)) == ")":
+                    return "malformed"  # it stands inside the call before, whose bracket this is
                 if not call.opened:
                     call.open(name)
                 call.add("}" if count else "{}")
@@ -118,6 +125,8 @@ class Pythonic:
             key = yield from run(src, _WORD, _LONGEST)
             char = ahead(src) or (yield from space(src))
             if char != "=" or not key:
+                if char and call.opened:
+                    src.rewind(after)
                 return ("malformed" if char else "truncated") if call.opened else "text"
             src.pos += 1
             if not call.opened:
@@ -128,33 +137,69 @@ class Pythonic:
             verdict = yield from PythonValue(src, call.add, _closes, bare).read()
             if verdict != "ok":
                 return "malformed" if verdict == "invalid" else verdict
+            after = src.at
             char = ahead(src) or (yield from space(src))
             if char == ",":
                 src.pos += 1
             elif char != ")":
+                if char:
+                    src.rewind(after)
                 return "malformed" if char else "truncated"
 
 
-def _closes(src: Source) -> Generator[None, None, bool]:
-    """Whether a quote ends an argument: a further argument or the end of the call follows."""
+def _closes(src: Source) -> Generator[None, None, Literal["closed", "broken", ""]]:
+    """Whether a quote ends an argument: a further argument or the end of the call follows.
+
+    It is `broken` where the next argument or call follows, but not what must stand between.
+    """
     start = src.at
-    found = yield from _argument_ends(src)
+    found = yield from _after_quote(src)
     src.rewind(start)
     return found
 
 
-def _argument_ends(src: Source) -> Generator[None, None, bool]:
-    char = ahead(src) or (yield from space(src))
-    if char == ",":
+def _after_quote(src: Source) -> Generator[None, None, Literal["closed", "broken", ""]]:
+    separator = yield from _separator(src)
+    char = yield from peek(src)
+    if not char:
+        return "closed"
+    if char == ")":
         src.pos += 1
-        char = ahead(src) or (yield from space(src))
-        if char and char != ")":
-            key = yield from run(src, _WORD, _LONGEST)
-            return bool(key) and (yield from space(src)) in ("=", "")
-    if char != ")":
-        return not char
+        return "closed" if (yield from _call_ends(src)) else ""
+    if separator == "," and char in ("'", '"'):
+        return "broken"
+    word = yield from run(src, _DOTTED, _LONGEST)
+    tight = yield from peek(src)
+    char = yield from space(src)
+    if not word or (tight != "(" and ("." in word or "-" in word)):
+        return ""
+    if separator == "," and char in ("=", ""):
+        return "closed"
+    begins = tight == "(" and separator in (",", "\n") and not word[0].isdigit()
+    return "broken" if begins or (tight == "=" and separator) else ""
+
+
+def _separator(src: Source) -> Generator[None, None, str]:
+    """Skip white space and at most one comma; returns the comma, or a line break, or a blank, where there was one."""
+    blanks = yield from run(src, _BLANKS, 1 << 62)
+    line = (yield from peek(src)) in ("\n", "\r")
+    if (ahead(src) or (yield from space(src))) != ",":
+        return "\n" if line else blanks[:1]
     src.pos += 1
-    return (yield from _call_ends(src))
+    yield from space(src)
+    return ","
+
+
+def _sibling_follows(src: Source) -> Generator[None, None, bool]:
+    """Whether the next call begins here, so that the one before it lacks no more than its bracket."""
+    start = src.at
+    separator = yield from _separator(src)
+    word = yield from run(src, _DOTTED, _LONGEST)
+    found = (
+        separator in (",", "\n") and word != "" and not word[0].isdigit() and (yield from peek(src)) == "("
+    )
+    src.rewind(start)
+    return found
 
 
 def _call_ends(src: Source) -> Generator[None, None, bool]:
