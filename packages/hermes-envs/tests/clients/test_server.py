@@ -117,6 +117,37 @@ async def test_an_object_whose_model_dump_gives_no_fields_is_read_by_its_attribu
     assert turn == Turn("x", tool_calls=(ToolCall("c1", "f", "{}"),), finish_reason="tool_calls")
 
 
+RAW = 'Let me see.\n<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [(RAW, {}), ('[TOOL_CALLS][{"name": "add", "arguments": {"a": 1, "b": 2}}]', {"parser": "mistral"})],
+)
+async def test_calls_left_in_the_text_are_called(text, settings, tmp_path):
+    said = iter([completion(text), completion("3")])
+
+    class Raw:
+        async def chat_completion(self, **kwargs):
+            return next(said)
+
+    async with tool_session(tmp_path) as session:
+        result = await HermesAgentLoop(ServerClient(Raw(), **settings), session).run(ASK)
+    assert json.loads(result.messages[2]["content"]) == {"result": 3}
+    assert (result.turns_used, result.finished_naturally) == (2, True)
+
+
+async def test_what_is_no_call_of_an_offered_tool_is_left_as_it_is():
+    tools = [{"type": "function", "function": {"name": "add", "parameters": {}}}]
+    for text, offered, settings in (
+        (RAW, None, {}),
+        (RAW, tools, {"parser": None}),
+        ("<think>\nhm\n</think>\n\nok", tools, {}),
+    ):
+        turn = await ServerClient(Server(completion(text)), **settings).complete(ASK, offered)
+        assert (turn.content, turn.tool_calls) == (text, ())
+
+
 async def test_dicts_are_read_and_arguments_may_be_objects():
     call = {"function": {"name": "f", "arguments": {"a": 1}}}
     answer = {"choices": [{"message": {"content": "x", "tool_calls": [call]}}], "usage": None}

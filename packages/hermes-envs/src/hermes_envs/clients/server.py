@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from hermes_envs.clients.classify import provider_error
 from hermes_envs.clients.completion import turn_of
+from hermes_envs.clients.markup import Markup
 from hermes_envs.clients.turn import ChatClient, RolloutClient, Turn
 from hermes_envs.messages import Message, sendable
 
@@ -26,11 +27,15 @@ class ServerClient:
     Args:
         server: The server; it keeps its own retries.
         model: The name it goes by; None takes the server's own, or that of the first server it manages.
+        parser: A name of `hermes_parsers`, for calls that the server leaves in the text as raw markup; None for none.
     """
 
-    def __init__(self, server: ChatServer, model: str | None = None) -> None:
+    def __init__(
+        self, server: ChatServer, model: str | None = None, *, parser: str | None = "hermes"
+    ) -> None:
         self._server = server
         self.model = model or _model_name(server)
+        self._markup = Markup(parser) if parser else None
 
     async def complete(
         self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None = None, **sampling: Any
@@ -44,7 +49,11 @@ class ServerClient:
             completion = await self._server.chat_completion(**request)
         except Exception as error:
             raise provider_error(error) from error
-        return turn_of(completion)
+        turn = turn_of(completion)
+        if self._markup is None or not tools:
+            return turn
+        read = self._markup.read(turn, tools)
+        return read if read.tool_calls or read.errors else turn  # an answer stays as it was said
 
 
 def as_client(client: Any) -> ChatClient | RolloutClient:
