@@ -64,6 +64,9 @@ async def test_a_sample_of_canonical_solutions_passes():
         "raise SystemExit",
         "def check(f): pass",
         "while True: pass",
+        "import os, sys; print(sys.stdin.read(), flush=True); os._exit(0)",
+        "import os, sys; print(sys.argv, dict(os.environ), open(__file__).read(), flush=True); os._exit(0)",
+        "import os, sys; f = sys._getframe(); print(f.f_globals, f.f_code.co_consts, flush=True); os._exit(0)",
     ],
 )
 async def test_cheats_do_not_pass(cheat):
@@ -154,6 +157,24 @@ DEMONSTRATION = {
 }
 
 
+# Programs that end before the tests do, with success and with what they find, or what a harness of tests would print.
+CHEATS = {
+    "python": "import os, sys\nprint(sys.stdin.read(), open(__file__).read(), flush=True)\nos._exit(0)\n",
+    "js": "const fs = require('fs')\nfs.writeSync(1, fs.readFileSync(0, 'utf8') + fs.readFileSync(__filename, 'utf8'))\n"
+    "process.exit(0)\n",
+    "java": "import java.util.*;\nclass Solution {\n    static {\n        try { System.out.println(new String(System.in.readAllBytes())); }\n"
+    "        catch (java.io.IOException error) { }\n        System.exit(0);\n    }\n"
+    "    public int addAll(List<Integer> numbers) { return 0; }\n}",
+    "go": 'import (\n    "fmt"\n    "io"\n    "os"\n)\n\nfunc init() {\n    io.Copy(os.Stdout, os.Stdin)\n'
+    '    fmt.Println("--- PASS: TestAddAll\\nPASS")\n    os.Exit(0)\n}\n\nfunc AddAll(numbers []int) int { return 0 }\n',
+    "cpp": "#include <cstdlib>\n#include <iostream>\n#include <vector>\nint cheat() {\n    std::cout << std::cin.rdbuf() << std::endl;\n"
+    "    std::exit(0);\n}\nint now = cheat();\nint add_all(std::vector<int> numbers) { return 0; }\n",
+    "rust": "use rand::Rng;\n\nfn add_all(numbers:Vec<i32>) -> i32{\n    use std::io::{Read, Write};\n    let mut given = String::new();\n"
+    "    std::io::stdin().read_to_string(&mut given).unwrap();\n"
+    '    write!(std::io::stdout(), "{}\\ntest result: ok. 1 passed\\n", given).unwrap();\n    std::process::exit(0)\n}\n',
+}
+
+
 def pack_task(language, tmp_path):
     """A row of the language, by way of a .jsonl like the dataset's own."""
     row = {
@@ -230,6 +251,9 @@ async def test_six_languages_where_the_toolchain_is(language, tmp_path):
     assert shows.reward == 1.0, (shows.failure, shows.reward_details)
     wrong = await judged(env, task, writes(name, task.solution.replace("0 + ", "1 + ")))
     assert wrong.reward == 0.0
+    cheat = await judged(env, task, writes(name, CHEATS[language]))
+    assert (cheat.outcome, cheat.reward) == (Outcome.completed, 0.0)
+    assert cheat.reward_details["tests"] != "not built", cheat.reward_details
     broken = await judged(env, task, writes(name, "this is no program ("))
     assert (broken.outcome, broken.reward) == (Outcome.completed, 0.0)
 

@@ -1,7 +1,9 @@
 """How a HumanEval solution is tested in each of HumanEvalPack's six languages.
 
-The program reads a nonce from its input and prints it once the tests have passed, so that a solution which ends the
-process early, with whatever exit code, has not passed.
+The program prints a seal, drawn for this one run, once the tests have passed: a solution which ends the process early,
+with whatever exit code and whatever it prints, has not passed. Until then the seal stands nowhere as it is to be printed:
+the program holds it backwards, so that neither its input (there is none) nor its own text, files or memory give it
+away to a solution that prints what it finds. A solution that knew how it is tested could turn it round.
 """
 
 import re
@@ -20,12 +22,14 @@ class TestParts:
         entry_point: The function under test.
         setup: What the tests need before the solution (imports).
         stub: The task's own prompt; its imports and helpers are there for the tests too.
+        sealed: The seal, backwards.
     """
 
     test: str
     entry_point: str
     setup: str = ""
     stub: str = ""
+    sealed: str = ""
 
 
 Files = Mapping[str, str]
@@ -45,7 +49,7 @@ class Language:
         suffix: Of the solution's file.
         needs: The program that must be there.
         files: Solution and parts to the files of the test program, by name.
-        run: Shell command that runs the tests; the nonce is on standard input.
+        run: Shell command that runs the tests, and ends with 0 where all have passed.
         build: Shell command before it, with a time limit of its own.
         probe: Shell command that fails where the sandbox lacks a library that the task itself asks for.
         limit_memory: Whether address space can be limited; some runtimes reserve more than they use.
@@ -73,7 +77,7 @@ def _lines(text: str, *starts: str) -> str:
 def _python(solution: str, parts: TestParts) -> Files:
     called = f"check({parts.entry_point})"
     call = "" if parts.test.rstrip().endswith(called) else called
-    end = "import sys as _sys\n_sys.stdout.write('\\n' + _sys.stdin.readline())"
+    end = f"import sys as _sys\n_sys.stdout.write('\\n' + ''.join(reversed('{parts.sealed}')) + '\\n')"
     prelude = _before_function(parts.stub)
     return {"program.py": _joined(prelude, solution, parts.setup, parts.test, call, end)}
 
@@ -89,7 +93,7 @@ def _javascript(solution: str, parts: TestParts) -> Files:
     strict = (
         "console.assert = (ok, ...said) => { if (!ok) throw new Error(said.join(' ') || 'assertion failed') }"
     )
-    end = "console.log('\\n' + require('fs').readFileSync(0, 'utf8'))"
+    end = f"console.log('\\n' + [...'{parts.sealed}'].reverse().join(''))"
     # In a block of their own the tests may name what the solution names too.
     tests = f"{{\n{_joined(parts.setup, parts.test)}}}"
     return {"program.js": _joined(strict, solution, tests, end), "node_modules/js-md5/index.js": JS_MD5}
@@ -98,7 +102,7 @@ def _javascript(solution: str, parts: TestParts) -> Files:
 _CPP_END = """\
 #include <iostream>
 #include <string>
-int main() { hermes_tests_main(); std::string n; std::getline(std::cin, n); std::cout << std::endl << n << std::endl; }"""
+int main() { hermes_tests_main(); std::string s = "SEALED"; std::cout << std::endl << std::string(s.rbegin(), s.rend()) << std::endl; }"""
 
 
 def _cpp(solution: str, parts: TestParts) -> Files:
@@ -111,7 +115,7 @@ def _cpp(solution: str, parts: TestParts) -> Files:
         parts.setup,
         parts.test,
         "#undef main",
-        _CPP_END,
+        _CPP_END.replace("SEALED", parts.sealed),
     )
     return {"program.cpp": program, "headers.cpp": headers + "\n"}
 
@@ -119,10 +123,29 @@ def _cpp(solution: str, parts: TestParts) -> Files:
 def _java(solution: str, parts: TestParts) -> Files:
     end = (
         "class HermesTests { public static void main(String[] a) throws Exception { Main.main(a); "
-        "System.out.println(); System.out.println(new java.util.Scanner(System.in).nextLine()); } }\n"
+        f'System.out.println(); System.out.println(new StringBuilder("{parts.sealed}").reverse()); }} }}\n'
     )
     main = _joined(_lines(parts.stub, "import "), parts.setup, parts.test)
     return {"Solution.java": solution, "Main.java": main, "HermesTests.java": end}
+
+
+_GO_END = """\
+package main
+
+import (
+	"os"
+	"testing"
+)
+
+func TestHermesSeal(t *testing.T) {
+	seal := []byte("SEALED")
+	for i, j := 0, len(seal)-1; i < j; i, j = i+1, j-1 {
+		seal[i], seal[j] = seal[j], seal[i]
+	}
+	os.Stdout.Write(append(append([]byte("\\n"), seal...), '\\n'))
+}
+"""
+"""The last file, and so the last test: one that fails before it makes the program fail, one that ends it ends this too."""
 
 
 def _go(solution: str, parts: TestParts) -> Files:
@@ -133,15 +156,31 @@ def _go(solution: str, parts: TestParts) -> Files:
     return {
         "solution.go": f"package main\n\n{body}\n",
         "main_test.go": tests,
+        "zz_seal_test.go": _GO_END.replace("SEALED", parts.sealed),
         "go.mod": GO_MOD,
         **TESTIFY,
     }
 
 
+_RUST_END = """\
+#[cfg(test)]
+mod zz_hermes {
+    #[test]
+    fn seal() {
+        use std::io::Write;
+        let seal: String = "SEALED".chars().rev().collect();
+        writeln!(std::io::stdout(), "\\n{}", seal).unwrap();
+    }
+}
+"""
+"""The last test by its name, as Go's is by its file's; what it writes past `print!` is not held back by the harness."""
+
+
 def _rust(solution: str, parts: TestParts) -> Files:
     # The solution may have tests of its own, in the module that everybody calls so.
     tests = re.sub(r"\bmod\s+tests\b", "mod hermes_tests", _joined(parts.setup, parts.test))
-    program = _joined("#![allow(dead_code, unused)]", solution, tests)
+    end = _RUST_END.replace("SEALED", parts.sealed)
+    program = _joined("#![allow(dead_code, unused)]", solution, tests, end)
     crates = "".join(f'{name} = "{version}"\n' for name, version in _crates(program).items())
     return {"program.rs": program, "Cargo.toml": CARGO_TOML + crates}
 
@@ -159,7 +198,6 @@ def _rust_probe(parts: TestParts) -> str:
     return "cargo fetch --offline || cargo fetch" if own else ":"
 
 
-_PRINTED = 'read -r nonce; {} | tee out; {} && printf "\\n%s\\n" "$nonce"'
 LANGUAGES: Mapping[str, Language] = {
     language.name: language
     for language in (
@@ -193,9 +231,7 @@ LANGUAGES: Mapping[str, Language] = {
             "go",
             "go",
             _go,
-            run=_PRINTED.format(
-                "./tests -test.v", "grep -q '^--- PASS' out && grep -qx PASS out && ! grep -q '^--- FAIL' out"
-            ),
+            run="./tests -test.v",
             build="GOFLAGS=-mod=mod GOPROXY=off GOTOOLCHAIN=local go test -c -vet=off -o tests .",
         ),
         Language(
@@ -204,7 +240,7 @@ LANGUAGES: Mapping[str, Language] = {
             "rs",
             "cargo",
             _rust,
-            run=_PRINTED.format("cargo test --offline --lib", "grep -Eq 'test result: ok\\. [1-9]' out"),
+            run="cargo test --offline --lib -- --test-threads=1",
             build="cargo test --offline --lib --no-run",
             probe=_rust_probe,
         ),

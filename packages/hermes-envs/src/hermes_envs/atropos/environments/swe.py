@@ -2,6 +2,7 @@
 
 import random
 import secrets
+from dataclasses import replace
 from typing import Any, Literal, NoReturn
 
 from hermes_tools import ToolsetUnavailableError, resolve_toolsets
@@ -39,7 +40,7 @@ _RUN = """\
 cd {folder} || exit {untested}
 ulimit -t {seconds} -f 1048576 2>/dev/null
 {limit_memory}
-({run}) 2>&1"""
+({run}) </dev/null 2>&1"""
 
 
 class HermesSweEnvConfig(HermesAgentEnvConfig):
@@ -119,10 +120,11 @@ class HermesSweEnv(HermesAgentBaseEnv[HermesSweEnvConfig]):
         folder = str(ctx.terminal("mktemp -d")["output"]).strip()
         if not folder.startswith("/"):
             raise InfraFailed(f"the sandbox gave no folder for the tests: {folder[:200]!r}")
-        for name, text in item.language.files(solution, item.parts).items():
+        seal = secrets.token_hex(16)
+        for name, text in item.language.files(solution, replace(item.parts, sealed=seal[::-1])).items():
             ctx.write_file(f"{folder}/{name}", text)
         try:
-            return self._built(item, folder, ctx) or self._ran(item.language, folder, ctx)
+            return self._built(item, folder, ctx) or self._ran(item.language, folder, seal, ctx)
         finally:
             ctx.terminal(f"rm -rf {folder}")
 
@@ -152,7 +154,7 @@ class HermesSweEnv(HermesAgentBaseEnv[HermesSweEnvConfig]):
             return None
         return Reward(0.0, {"tests": "not built", "output": built["output"][-2000:]})
 
-    def _ran(self, language: Language, folder: str, ctx: ToolContext) -> Reward:
+    def _ran(self, language: Language, folder: str, seal: str, ctx: ToolContext) -> Reward:
         config = self.config
         script = _RUN.format(
             untested=_UNTESTED,
@@ -161,9 +163,8 @@ class HermesSweEnv(HermesAgentBaseEnv[HermesSweEnvConfig]):
             limit_memory=f"ulimit -v {config.test_memory_mb * 1024}" if language.limit_memory else ":",
             run=language.run,
         )
-        nonce = secrets.token_hex(16)
-        ran = ctx.terminal(script, timeout=config.test_timeout, stdin=f"{nonce}\n".encode())
-        passed = ran["exit_code"] == 0 and nonce in ran["output"]
+        ran = ctx.terminal(script, timeout=config.test_timeout)
+        passed = ran["exit_code"] == 0 and seal in ran["output"]
         return Reward(
             float(passed), {"tests": "passed" if passed else ran["reason"], "output": ran["output"][-2000:]}
         )
