@@ -4,7 +4,6 @@ import asyncio
 import json
 import sys
 import threading
-import time
 from dataclasses import dataclass
 
 import pytest
@@ -20,6 +19,7 @@ from hermes_tools import (
     tool,
 )
 from hermes_tools_calls import call, fail, succeed
+from hermes_tools_waiting import until
 
 
 @dataclass
@@ -169,36 +169,27 @@ async def test_cancellation_reaches_the_tool_and_passes(open_session):
 
 
 async def test_functions_that_block_do_not_block_the_loop_and_are_bounded(open_session):
-    running = []
-    most = 0
-    lock = threading.Lock()
+    running = most = 0
+    lock, go_on = threading.Lock(), threading.Event()
 
     @tool
-    def block() -> int:
-        """Blocks."""
-        nonlocal most
+    def block() -> bool:
+        """Blocks until the loop lets it go on."""
+        nonlocal running, most
         with lock:
-            running.append(1)
-            most = max(most, len(running))
-        time.sleep(0.1)
+            running += 1
+            most = max(most, running)
+        released = go_on.wait(60)
         with lock:
-            running.pop()
-        return threading.get_ident()
+            running -= 1
+        return released
 
     session = open_session(block, max_blocking=3)
-    ticks = 0
-
-    async def tick() -> None:
-        nonlocal ticks
-        while True:
-            await asyncio.sleep(0.01)
-            ticks += 1
-
-    ticker = asyncio.create_task(tick())
-    await asyncio.gather(*(call_tool("block", {}, session) for _ in range(9)))
-    ticker.cancel()
+    calls = asyncio.gather(*(succeed(session, "block") for _ in range(9)))
+    await until(lambda: running >= 3)
+    go_on.set()
+    assert await calls == [{"result": True}] * 9
     assert most == 3
-    assert ticks > 3
 
 
 async def test_a_lane_keeps_order_and_lets_readers_share(open_session):

@@ -17,9 +17,15 @@ from hermes_tools import (
 )
 from hermes_tools.mcp import McpServer, load_mcp_toolset
 from hermes_tools_calls import fail, succeed
+from hermes_tools_waiting import ended, until
 
 SERVER = str(Path(__file__).parent / "support" / "hermes_tools_mcp_server.py")
-STDIO = McpServer(command=(sys.executable, SERVER, "stdio"), env={"WHO": "me"}, deadline=20)
+STDIO = McpServer(command=(sys.executable, SERVER, "stdio"), env={"WHO": "me"}, deadline=60)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    monkeypatch.setattr("hermes_tools.mcp.CONNECT_SECONDS", 100.0)
 
 
 @pytest.fixture
@@ -29,26 +35,20 @@ async def registry() -> ToolRegistry:
 
 @pytest.fixture
 async def http_server() -> AsyncIterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        SERVER,
-        str(port),
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(400):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            await asyncio.sleep(0.05)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.kill()
-        await process.wait()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            SERVER,
+            str(listening.fileno()),
+            pass_fds=[listening.fileno()],
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
+        finally:
+            process.kill()
+            await process.wait()
 
 
 async def check_tools(session: ToolSession, prefix: str) -> None:
@@ -81,16 +81,17 @@ async def test_sessions_have_processes_of_their_own_that_end_with_them(open_sess
     pid = int(seen[0][0])
     assert Path(f"/proc/{pid}").exists()
     await one.close()
-    assert not Path(f"/proc/{pid}").exists()
+    await ended([pid])
     assert (await succeed(two, "t_count"))["result"].endswith(":2:me")
 
 
-async def test_calls_have_a_deadline_and_can_be_cancelled(open_session):
-    server = McpServer(command=STDIO.command, deadline=3)
+async def test_calls_have_a_deadline_and_can_be_cancelled(open_session, tmp_path):
+    server = McpServer(command=STDIO.command, deadline=1)
     session = open_session("test", registry=ToolRegistry([await load_mcp_toolset("test", server)]))
-    assert "within 3 seconds" in await fail(session, "slow")
-    task = asyncio.create_task(call_tool("slow", {}, session))
-    await asyncio.sleep(0.1)
+    assert "within 1 seconds" in await fail(session, "slow", mark=str(tmp_path / "late"))
+    object.__setattr__(server, "deadline", 60)  # for calls that are to end well
+    task = asyncio.create_task(call_tool("slow", {"mark": str(tmp_path / "begun")}, session))
+    await until((tmp_path / "begun").exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -100,12 +101,12 @@ async def test_calls_have_a_deadline_and_can_be_cancelled(open_session):
 async def test_a_server_that_dies_is_an_error_and_is_started_again(open_session, registry):
     session = open_session("test", registry=registry)
     assert "MCP server" in await fail(session, "t_die")
-    for _ in range(50):
+
+    async def answer():
         output = await call_tool("t_add", {"a": 1}, session)
-        if output.error is None:
-            break
-        await asyncio.sleep(0.1)
-    assert output.text == '{"result": 2}'
+        return output.error is None and output.text
+
+    assert await until(answer) == '{"result": 2}'
 
 
 @pytest.mark.parametrize(

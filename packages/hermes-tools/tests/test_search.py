@@ -220,7 +220,7 @@ GLOBS = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.sets(PATHS, min_size=1, max_size=6),
     GLOBS,

@@ -1,9 +1,11 @@
-"""A real MCP server of the SDK: `python hermes_tools_mcp_server.py stdio|PORT`."""
+"""A real MCP server of the SDK: `python hermes_tools_mcp_server.py stdio`, or the number of a socket that listens."""
 
 import asyncio
 import base64
 import os
+import socket
 import sys
+from pathlib import Path
 
 try:
     from mcp.server.mcpserver import Image, MCPServer
@@ -36,9 +38,10 @@ def broken() -> str:
 
 
 @server.tool()
-async def slow() -> str:
-    """Takes long."""
-    await asyncio.sleep(60)
+async def slow(mark: str) -> str:
+    """Takes long, after it has made a file that tells."""
+    Path(mark).touch()
+    await asyncio.sleep(300)
     return ""
 
 
@@ -58,8 +61,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "stdio":
         server.run("stdio")
     else:
-        try:
-            server.run("streamable-http", host="127.0.0.1", port=int(sys.argv[1]))
-        except TypeError:
-            server.settings.host, server.settings.port = "127.0.0.1", int(sys.argv[1])
-            server.run("streamable-http")
+        import uvicorn
+
+        config = uvicorn.Config(server.streamable_http_app())
+        uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])

@@ -116,6 +116,9 @@ def _pages(site: Site) -> dict[str, Handler]:
         "/long": answer("\n".join(f"line {n}" for n in range(20_000)), "text/plain"),
         "/nested": answer("<div>" * 20_000 + "deep text here" + "</div>" * 20_000),
         "/robots.txt": answer(ROBOTS, "text/plain"),
+        "/favicon.ico": answer(
+            b"", status=204
+        ),  # a browser asks for it, and would complain on a page's console
         "/loop": to("/loop"),
         "/to-article": to("/article"),
         "/redirect": to("/article"),

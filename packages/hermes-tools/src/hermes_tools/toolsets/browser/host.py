@@ -12,6 +12,8 @@ from hermes_tools.toolsets.browser.options import BrowserOptions, find_browser
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
+START_SECONDS = 80.0
+
 
 class BrowserHost:
     """A Chromium that is started when first needed, and again when it has crashed.
@@ -55,6 +57,7 @@ class BrowserHost:
                 # Chromium's own sandbox refuses to run as root.
                 chromium_sandbox=os.geteuid() != 0,
                 args=args,
+                timeout=START_SECONDS * 1000,
             )
         except Error as error:
             raise ToolError(f"The browser could not be started: {error.message[:500]}") from None

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
 
 from hermes_tools.errors import ToolError
@@ -14,7 +14,11 @@ from hermes_tools.toolsets.browser.proxy import PROXY_HEADER
 from hermes_tools.toolsets.browser.snapshot import annotate_page, take_snapshot
 from hermes_tools.toolsets.vision import data_url
 
+if TYPE_CHECKING:
+    from playwright.async_api import Page, Response
+
 DEADLINE = 90.0
+NETWORK_CHANGES = 10
 EVALUATE_SECONDS = 10.0
 _IMAGES = """() => [...document.images].slice(0, 200).map(i => ({src: i.currentSrc || i.src, alt: i.alt,
   width: i.naturalWidth, height: i.naturalHeight})).filter(i => i.src)"""
@@ -94,7 +98,7 @@ async def browser_navigate(
     from playwright.async_api import TimeoutError as TooLate
 
     try:
-        response = await page.goto(address, wait_until="domcontentloaded", timeout=seconds * 1000)
+        response = await _open(page, address, seconds)
     except TooLate:
         raise ToolError(f"{address} did not load within {seconds:g} seconds.") from None
     except Error as error:
@@ -108,6 +112,19 @@ async def browser_navigate(
         raise ToolError(f"{response.url} could not be opened: {browser.problem(response.url)}")
     snapshot = await take_snapshot(browser, full=False)
     return await page_result(browser, snapshot=snapshot, status=response.status if response else None)
+
+
+async def _open(page: "Page", address: str, seconds: float) -> "Response | None":
+    """Load a page; again where Chromium gave up because a network interface came or went, as with any container."""
+    from playwright.async_api import Error
+
+    for _ in range(NETWORK_CHANGES):
+        try:
+            return await page.goto(address, wait_until="domcontentloaded", timeout=seconds * 1000)
+        except Error as error:
+            if "ERR_NETWORK_CHANGED" not in error.message:
+                raise
+    return await page.goto(address, wait_until="domcontentloaded", timeout=seconds * 1000)
 
 
 @tool(toolset="browser", lane="browser", deadline=DEADLINE)

@@ -42,6 +42,7 @@ class Bridge:
         self._mark = re.compile(rb"\x1e%s ([^\x1e]*)\x1e" % mark.encode())
         self._longest_mark = len(mark) + INLINE_CALL + 8
         self._served = asyncio.Event()
+        self._offset = 0
         self._rest = b""
         self.output = HeadTail(CAPTURED_BYTES)
         self.calls = 0
@@ -49,12 +50,12 @@ class Bridge:
     async def run(self) -> int | None:
         """Serve the script until it ends; its exit code."""
         serving: set[asyncio.Task[None]] = set()
-        offset, pause = 0, FIRST_PAUSE
+        pause = FIRST_PAUSE
         try:
             while True:
                 ended = await self._process.poll()
-                piece = await self._process.read(offset, CHUNK)
-                offset = piece.next_offset
+                piece = await self._process.read(self._offset, CHUNK)
+                self._offset = piece.next_offset
                 requests = self._take(piece.data, final=ended is not None)
                 serving |= {asyncio.create_task(self._serve(request)) for request in requests}
                 for task in [task for task in serving if task.done()]:
@@ -70,6 +71,14 @@ class Bridge:
             for task in serving:
                 task.cancel()
             await asyncio.gather(*serving, return_exceptions=True)
+
+    async def take_rest(self) -> None:
+        """Take what a script that was killed had written since it was last looked at; nothing is served any more."""
+        for _ in range(CAPTURED_BYTES // CHUNK):  # what outlives it may write without end
+            piece = await self._process.read(self._offset, CHUNK)
+            self._offset = piece.next_offset
+            self._take(piece.data, final=True)
+        self._take(b"", final=True)
 
     async def _rest_for(self, pause: float) -> float:
         """Wait before looking again: ever longer, but not once an answer was given, for the script goes on then."""

@@ -23,6 +23,7 @@ from hermes_tools.toolsets.terminal.terminal import output_limit, strip_escapes
 DEFAULT_TIMEOUT = 300.0
 MAX_CALLS = 100
 NO_PYTHON = 90
+KILL_SECONDS = 20.0
 _RUN = 'P=$(command -v python3 || command -v python) || exit {no_python}; exec "$P" -u {main}'
 
 
@@ -81,6 +82,9 @@ async def execute_code(
         finally:
             if await process.poll() is None:
                 await process.signal("KILL")
+                await process.wait(KILL_SECONDS)  # else it may still write into the folder that goes now
+        if exit_code is None:
+            await bridge.take_rest()
     if exit_code == NO_PYTHON and not bridge.output.total:
         raise ToolError("There is no Python in the workspace. Use the terminal.")
     seconds = round(time.perf_counter() - started, 3)

@@ -13,7 +13,7 @@ MAX_RUNNING = 64
 KEPT_BYTES = 200_000
 CHUNK = 1 << 20
 UPDATE_SECONDS = 10.0
-TERM_SECONDS = 2.0
+TERM_SECONDS, KILL_SECONDS = 2.0, 20.0
 
 
 @dataclass(slots=True)
@@ -60,10 +60,10 @@ class Background:
 
     async def kill(self) -> int | None:
         """End it: TERM, then KILL."""
-        for name in ("TERM", "KILL"):
+        for name, seconds in (("TERM", TERM_SECONDS), ("KILL", KILL_SECONDS)):
             if await self.handle.poll() is None:
                 await self.handle.signal(name)
-                await self.handle.wait(TERM_SECONDS)
+                await self.handle.wait(seconds)
         return await self.handle.poll()
 
 
