@@ -28,7 +28,7 @@ def _succeeds(*argv: str, timeout: float = 600) -> bool:
 
 
 def _docker() -> str | None:
-    if not _succeeds("docker", "info", timeout=20):
+    if not _succeeds("docker", "info", timeout=60):
         return "no Docker daemon answers `docker info`"
     return None
 
@@ -78,8 +78,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # also where pytest runs without xdist
 def pytest_xdist_auto_num_workers() -> int:
-    """Two workers for each core: most tests wait for processes and containers more than they compute."""
-    return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2 * (os.cpu_count() or 1)
+    """Two workers for each core: most tests wait for processes and containers more than they compute.
+
+    A few at most, since a container may see many more cores than it may use.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(8, 2 * cores)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Property tests try the same examples in every quick run, and new ones in long runs; no clock decides about any."""
+    if find_spec("hypothesis") and not config.getoption("--hypothesis-profile", None):
+        from hypothesis import settings
+
+        settings.register_profile("long", settings.get_profile("ci"), derandomize=False)
+        settings.load_profile("long" if config.getoption("--slow") else "ci")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
