@@ -6,6 +6,7 @@ import secrets
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from hermes_sandbox import (
     SandboxSpec,
     SandboxStartError,
     Unavailable,
+    Unsupported,
     create_sandbox,
 )
 from hermes_sandbox.backends.docker_config import CAPABILITIES
@@ -46,6 +48,20 @@ async def test_containers_are_hardened(sandbox: Sandbox) -> None:
     status = (await sandbox.exec("grep -E 'CapBnd|NoNewPrivs' /proc/self/status")).output
     assert "NoNewPrivs:\t1" in status
     assert (await sandbox.exec("mknod /tmp/disk b 8 0")).exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("gpus", 99), ("cpus", 4096), ("memory_mb", 1), ("pids", 1 << 40)]
+)
+async def test_a_limit_that_the_daemon_refuses_is_named_or_noted(field: str, value: int) -> None:
+    label = secrets.token_hex(4)
+    wanted = SandboxSpec(image=IMAGE, network="none", labels={"t": label}, **{field: value})  # type: ignore[arg-type]
+    with pytest.raises(Unsupported, match=f"cannot enforce {field}"):
+        await create_sandbox("docker", wanted)
+    assert docker("ps", "-aq", "--filter", f"label=t={label}") == ""
+    async with create_sandbox("docker", replace(wanted, strict=False)) as box:
+        assert box.unenforced == (field,)
+        assert (await box.exec("echo here")).output == "here\n"
 
 
 async def test_the_images_workdir_env_and_user_hold(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import json
 import secrets
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from aiodocker.exceptions import DockerError
 
 from hermes_sandbox.backend import ByteProcess, Command, Machine, Report, SandboxInfo
 from hermes_sandbox.backends.docker_config import Options, container_config
-from hermes_sandbox.backends.docker_errors import docker_errors
+from hermes_sandbox.backends.docker_errors import REMEDIES, docker_errors, refused_limit
 from hermes_sandbox.backends.docker_images import build_image, resolve_image
 from hermes_sandbox.backends.docker_process import DockerProcess
 from hermes_sandbox.errors import ImageError, SandboxGone, SandboxStartError, Unavailable, Unsupported
@@ -83,8 +84,7 @@ class DockerBackend:
             image = await resolve_image(client, spec.image, self.options.pull)
             try:
                 async with slot("docker-start", self.options.starts):
-                    await _to_its_end(self._create(client, spec, image, labels, name, lost))
-                    await _to_its_end(client.containers.container(name).start())
+                    await self._start(client, spec, image, labels, name, lost)
                 machine = await self.attach(name)
             except BaseException as error:
                 await uncancelled(self._discard(name))
@@ -101,7 +101,7 @@ class DockerBackend:
             return ["network"]
         return []
 
-    async def _create(
+    async def _start(
         self,
         client: Any,
         spec: SandboxSpec,
@@ -110,21 +110,24 @@ class DockerBackend:
         name: str,
         lost: list[str],
     ) -> None:
-        config = container_config(spec, image, labels, self.options, lost)
-        try:
-            await client.containers.create(config, name=name)
-        except DockerError as error:
-            if "storage-opt" not in error.message.lower():
-                raise
-            if spec.strict:
-                raise Unsupported(
-                    f"this daemon cannot limit disk_mb ({error.message}); it takes overlay2 on xfs with pquota, "
-                    "btrfs or zfs; strict=False goes without"
-                ) from error
-            lost.append("disk_mb")
-            await client.containers.create(
-                container_config(spec, image, labels, self.options, lost), name=name
-            )
+        """Create and start the container; without the limits that the daemon refuses, where that is accepted."""
+        while True:
+            kept = replace(spec, **dict.fromkeys(lost))
+            config = container_config(kept, image, labels, self.options)
+            try:
+                await _to_its_end(client.containers.create(config, name=name))
+                return await _to_its_end(client.containers.container(name).start())
+            except DockerError as error:
+                field = refused_limit(error)
+                if field is None or getattr(kept, field) is None:
+                    raise
+                if spec.strict:
+                    raise Unsupported(
+                        f"this daemon cannot enforce {field}={getattr(spec, field)!r} ({error.message})"
+                        f"{REMEDIES.get(field, '')}; strict=False goes without"
+                    ) from error
+                lost.append(field)
+            await self.delete(name)
 
     async def _discard(self, name: str) -> None:
         """Remove what a failed creation left, also when the daemon was still at it."""

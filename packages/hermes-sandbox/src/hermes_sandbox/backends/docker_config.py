@@ -57,9 +57,9 @@ class Options:
 
 
 def container_config(
-    spec: SandboxSpec, image: str, labels: Mapping[str, str], options: Options, lost: Sequence[str]
+    spec: SandboxSpec, image: str, labels: Mapping[str, str], options: Options
 ) -> dict[str, Any]:
-    """The body of `POST /containers/create`, without what is in `lost`."""
+    """The body of `POST /containers/create`."""
     host: dict[str, Any] = {
         "Init": True,
         "CapDrop": ["ALL"],
@@ -81,7 +81,7 @@ def container_config(
         host["Memory"] = host["MemorySwap"] = spec.memory_mb << 20
     if spec.cpus is not None:
         host["NanoCpus"] = int(spec.cpus * 1e9)
-    if spec.disk_mb is not None and "disk_mb" not in lost:
+    if spec.disk_mb is not None:
         host["StorageOpt"] = {"size": f"{spec.disk_mb}m"}
     if spec.gpus is not None:
         count = -1 if spec.gpus == "all" else spec.gpus

@@ -19,6 +19,20 @@ from hermes_sandbox.errors import (
 )
 from hermes_sandbox.resident import NEEDS_BASH
 
+_LIMITS = {
+    "disk_mb": ("storage-opt",),
+    "gpus": ("could not select device driver", "nvidia-container"),
+    "cpus": ("range of cpus", "cpu cfs scheduler", "cpu.cfs_quota", "cpu.max"),
+    "memory_mb": ("minimum memory limit", "memory.limit_in_bytes", "memory.max"),
+    "pids": ("pids.max",),
+}
+"""What a daemon that cannot enforce a limit says, when the container is created or started."""
+
+REMEDIES = {
+    "disk_mb": "; it takes overlay2 on xfs with pquota, btrfs or zfs",
+    "gpus": "; it takes a GPU, its driver and the NVIDIA Container Toolkit",
+}
+
 REMEDY = "is the daemon running, may this user reach it, is DOCKER_HOST right?"
 
 
@@ -38,6 +52,12 @@ def docker_errors(what: str, *, starting: bool = False) -> Generator[None]:
         if isinstance(error, SandboxError):
             raise
         raise Unavailable(f"{what}: the Docker daemon does not answer ({error}); {REMEDY}") from error
+
+
+def refused_limit(error: DockerError) -> str | None:
+    """The field of the spec that the daemon cannot enforce, if that is what it complains of."""
+    said = error.message.lower()
+    return next((field for field, words in _LIMITS.items() if any(word in said for word in words)), None)
 
 
 def _translated(what: str, error: DockerError, starting: bool) -> SandboxError:
