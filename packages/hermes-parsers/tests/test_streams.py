@@ -125,16 +125,25 @@ def test_very_many_texts_read_alike(name, data):
     holds(name, data)
 
 
+def once_in_a_few(holds):
+    """Whether a comparison of times comes out right once: a machine that stood still may count that as work."""
+    return any(holds() for _ in range(3))
+
+
 @pytest.mark.parametrize("name", list_parsers())
 def test_floods_end_soon(name):
     format = catalog.load(name)
     marks = dict.fromkeys((*format.openers, *format.special, "<parameter=a>\n", "f(a='", '{"a":['))
     parser = get_parser(name)
-    for mark in marks:
+
+    def seconds(mark):
         begin = time.process_time()
         parser.parse(mark * 800)
         parser.parse((format.openers or ("",))[0] + mark * 800)
-        assert time.process_time() - begin < 3, mark
+        return time.process_time() - begin
+
+    for mark in marks:
+        assert once_in_a_few(lambda mark=mark: seconds(mark) < 3), mark
 
 
 @pytest.mark.parametrize("name", list_parsers())
@@ -158,7 +167,7 @@ def test_openers_in_prose_cost_the_same_each(name):
         get_parser(name).parse(text * times)
         return time.process_time() - begin
 
-    assert seconds(8_000) < 10 * max(seconds(2_000), 0.05)
+    assert once_in_a_few(lambda: seconds(8_000) < 10 * max(seconds(2_000), 0.05))
 
 
 @pytest.mark.parametrize("name", ["jamba", "hunyuan_a13b", "nemotron", "granite", "mistral"])
