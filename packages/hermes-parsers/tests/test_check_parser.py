@@ -1,6 +1,7 @@
 """`check_parser` catches what it is there to catch."""
 
-from hermes_parsers import ParseResult, get_parser
+import pytest
+from hermes_parsers import ParseResult, UnknownParserError, get_parser
 from hermes_parsers.format import Format
 from hermes_parsers.testing import Case, check_parser, check_stream, load_cases
 
@@ -93,3 +94,58 @@ def test_streams_are_checked_alone():
     parser = get_parser("hermes")
     assert check_stream(parser, "a <tool_call", ["a <to", "ol_call"]) is None
     assert "the whole text gives" in (check_stream(Hasty(parser), "abcdef", list("abcdef")) or "")
+
+
+QUICK = {"streams": False, "linear": False}
+
+
+def test_what_checks_nothing_is_not_ok():
+    assert not check_parser("hermes", []).ok
+    with pytest.raises(UnknownParserError):
+        check_parser("nope")
+
+
+def test_an_alias_and_a_parser_bring_their_cases():
+    expected = check_parser("llama3_json", **QUICK).cases
+    assert expected > 10
+    for parser in ("llama4_json", get_parser("llama3_json")):
+        report = check_parser(parser, **QUICK)
+        assert report.ok and report.cases == expected
+
+
+def test_cases_that_a_parser_cannot_be_asked_are_skipped():
+    everything = check_parser("hermes", **QUICK).cases
+    for parser in (lambda tools=None: get_parser("hermes", tools), Wrapped(get_parser("hermes"))):
+        report = check_parser(parser, "hermes", **QUICK)
+        assert report.ok and 10 < report.cases < everything
+        assert report.cases + report.skipped == everything and "skipped" in str(report)
+
+
+def test_a_parser_that_raises_fails_and_the_other_cases_run():
+    class Raising(Wrapped):
+        def parse(self, text):
+            raise RecursionError("too deep") if "Bod" in text else ValueError("other")
+
+    report = check_parser(maker(Raising), "hermes", **QUICK)
+    assert checks(report) == {"raised"} and len(report.failures) == report.cases > 10
+
+
+def test_a_result_may_be_a_plain_pair():
+    class Plain(Wrapped):
+        def parse(self, text):
+            return tuple(self.inner.parse(text))
+
+        def stream(self):
+            inner = self.inner.stream()
+
+            class Stream:
+                feed, finish = inner.feed, inner.finish
+
+                def result(self):
+                    return tuple(inner.result())
+
+            return Stream()
+
+    small = [case for case in load_cases("hermes") if not case.grows]
+    report = check_parser(maker(Plain), small, linear=False)
+    assert report.ok and report.cases > 10
