@@ -238,3 +238,19 @@ def test_delimiters_inside_a_string_of_gemma_are_data(name):
         text = RENDERERS[name]([("f", {"k": value, "l": "x"}), ("g", {})])
         calls = get_parser(name).extract_tool_calls(text)
         assert [call.args for call in calls] == [{"k": value, "l": "x"}, {}]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "a", "parameters": {"k": oops}}; {"name": "b", "parameters": {}}',
+        '<|python_tag|>{"name": "a", "parameters": {"k": 1}; {"name": "b", "parameters": {}}',
+        '[{"name": "a", "parameters": {"k": oops}}, {"name": "b", "parameters": {}}]',
+        '[{"name": "b", "parameters": {}}, {"name": "a", "parameters": {"k": oops}}]',
+    ],
+)
+def test_what_separates_a_broken_call_from_the_next_is_not_content(text):
+    result = get_parser("llama3_json").parse(text)
+    assert [call.name for call in result.tool_calls] == ["b"]
+    assert [error.kind for error in result.errors] == ["invalid_json"]
+    assert result.content is None
