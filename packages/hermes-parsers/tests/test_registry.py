@@ -35,6 +35,20 @@ def test_options_are_checked():
         get_parser("hermes", untyped="guess")
 
 
+def test_tools_must_be_dicts():
+    for tools in ([None], ["x"], "x", [{"name": "f"}, 1], {"name": "f"}):
+        with pytest.raises(TypeError, match="tool dict, not"):
+            get_parser("qwen3_coder", tools)
+
+
+def test_a_parser_is_immutable():
+    parser = get_parser("hermes")
+    for name in ("options", "format", "name", "other"):
+        with pytest.raises(AttributeError):
+            setattr(parser, name, None)
+    assert parser.parse("hi").content == "hi"
+
+
 def test_a_format_of_ones_own():
     known = get_parser("hermes").format
     register_parser("mine", Format("mine", openers=known.openers, read=known.read), aliases=["my"])

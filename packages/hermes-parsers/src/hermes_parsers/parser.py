@@ -18,11 +18,21 @@ class Parser:
         options: What to read, and how.
     """
 
-    __slots__ = ("format", "options")
+    __slots__ = ("_format", "_options")
 
     def __init__(self, format: Format, options: Options | None = None) -> None:
-        self.format = format
-        self.options = options or Options()
+        self._format = format
+        self._options = options or Options()
+
+    @property
+    def format(self) -> Format:
+        """The format it reads."""
+        return self._format
+
+    @property
+    def options(self) -> Options:
+        """What it reads, and how."""
+        return self._options
 
     @property
     def name(self) -> str:

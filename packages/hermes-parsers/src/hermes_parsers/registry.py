@@ -68,6 +68,7 @@ def get_parser(
     Raises:
         UnknownParserError: No such format.
         ValueError: An option has an unknown value.
+        TypeError: One of the tools is no dict.
     """
     if reasoning not in ("auto", "open", "off"):
         raise ValueError(f"reasoning must be 'auto', 'open' or 'off', not {reasoning!r}")
@@ -140,6 +141,8 @@ def schemas_of(tools: Iterable[Mapping[str, Any]] | None) -> dict[str, Mapping[s
         return None
     schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools:
+        if not isinstance(tool, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers need not be typed
+            raise TypeError(f"each of `tools` must be an OpenAI tool dict, not {tool!r}")
         inner: Any = tool.get("function", tool)
         function: Mapping[str, Any] = cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {}
         name: Any = function.get("name")
