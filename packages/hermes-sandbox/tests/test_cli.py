@@ -37,6 +37,14 @@ def test_more_words_are_an_argv() -> None:
     )
 
 
+def test_dashes_of_the_commands_own_are_passed_on() -> None:
+    done = command(
+        "run", "local", "--option", "local.quiet=true", "--", "printf", "[%s]", "--", "a", "--", "b"
+    )
+    assert done.stdout == b"[--][a][--][b]"
+    assert command("run", "local", "--").returncode == 2
+
+
 def test_a_timeout_is_124() -> None:
     for seconds in ("0.5", "8", "60"):  # a machine that stands still gets the time that it needs to begin
         done = command(

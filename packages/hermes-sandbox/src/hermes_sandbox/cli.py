@@ -23,7 +23,14 @@ TIMED_OUT, LOST, MISUSED = 124, 125, 2
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    arguments = _parser().parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    command: list[str] = []
+    if given[:1] == ["run"] and "--" in given:  # here, for argparse may drop a `--` of the command's own
+        at = given.index("--")
+        given, command = given[:at], given[at + 1 :]
+    arguments = _parser().parse_args(given)
+    if arguments.run is _run:
+        arguments.command += command
     try:
         return asyncio.run(arguments.run(arguments))
     except BrokenPipeError:  # who read our output has gone, as in `hermes-sandbox doctor | head`
@@ -53,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
     run = verbs.add_parser("run", help="run one command in a fresh sandbox", usage=_RUN_USAGE)
     run.add_argument("backend", choices=list_backends(), metavar="BACKEND")
-    run.add_argument("command", nargs="+", help="after `--`: one word is a bash script, more are an argv")
+    run.add_argument("command", nargs="*", help="after `--`: one word is a bash script, more are an argv")
     run.add_argument("--image")
     run.add_argument("--timeout", type=float, help="seconds until the command is killed (exit code 124)")
     run.add_argument("--cpus", type=float)
@@ -126,6 +133,8 @@ async def _doctor(arguments: argparse.Namespace) -> int:
 
 
 async def _run(arguments: argparse.Namespace) -> int:
+    if not arguments.command:
+        raise ValueError("run takes a command after `--`")
     spec = SandboxSpec(
         image=arguments.image,
         cpus=arguments.cpus,
