@@ -95,6 +95,23 @@ class Job:
         return True
 
 
+class FailedJob(Job):
+    """What stands for a command that could not be started: a message and an exit code, as a shell gives them."""
+
+    def __init__(self, sink: Sink, message: str, code: int, *, merge: bool) -> None:
+        super().__init__(sink)
+        self.deliver("stdout" if merge else "stderr", message.encode(errors="surrogateescape") + b"\n")
+        self.finish(Ending(code))
+        self.drained.set()
+
+    async def write(self, data: bytes) -> None:
+        """Nothing reads."""
+        raise BrokenPipeError("the command was not started")
+
+    async def close_stdin(self) -> None:
+        """Nothing to close."""
+
+
 class Launcher(Protocol):
     """Starts commands in one machine."""
 

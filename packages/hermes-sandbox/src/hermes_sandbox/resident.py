@@ -8,7 +8,7 @@ import posixpath
 
 from hermes_sandbox.backend import Backend, Command, CountsOomKills, Machine, Tree
 from hermes_sandbox.errors import ImageError, SandboxError
-from hermes_sandbox.jobs import MARK, Job, Sink
+from hermes_sandbox.jobs import MARK, FailedJob, Job, Sink
 from hermes_sandbox.oneshot import signal_once
 from hermes_sandbox.runner import Runner, runner_program
 from hermes_sandbox.runner.errors import RunnerLost
@@ -23,6 +23,10 @@ ANSWER = 15.0
 
 DYING = (0.1, 0.3, 1.0, 3.0, None)
 """Seconds between attempts to open a runner where one served before."""
+
+
+class _NoSuchUserError(SandboxError):
+    """Nobody inside has that name."""
 
 
 class ResidentLauncher:
@@ -42,7 +46,10 @@ class ResidentLauncher:
         workdir = self._machine.workdir
         cwd = posixpath.join(workdir, command.cwd) if command.cwd else workdir
         for attempt in range(2):
-            runner = await self._runner(command.user)
+            try:
+                runner = await self._runner(command.user)
+            except _NoSuchUserError as error:
+                return FailedJob(sink, str(error), 126, merge=merge)
             try:
                 return await runner.start(command.argv, cwd, command.env, sink, merge=merge, feed=feed)
             except RunnerLost:
@@ -114,10 +121,19 @@ class ResidentLauncher:
                 return await self._try_to_open(user)
             except RunnerLost as error:
                 await self._backend.attach(self._machine.id)
+                if user is not None and user not in self._served and not await self._knows(user):
+                    raise _NoSuchUserError(f"there is no user {user!r}") from None
                 if user not in self._served or pause is None:
                     raise self._unusable(str(error), user) from None
                 await asyncio.sleep(pause)  # it served before: all in it was killed, and it may just be going
         raise AssertionError("the last pause is None")
+
+    async def _knows(self, user: str) -> bool:
+        """Whether there is such a user inside, for all that can be told."""
+        runner = await self._runner(None)
+        argv = ("id", "-u", "--", user.partition(":")[0])
+        job = await runner.start(argv, "/", {}, lambda *_: None, merge=True, feed=False)
+        return (await job.ended).exit_code != 1
 
     async def _try_to_open(self, user: str | None) -> Runner:
         argv = (self._machine.shell, "--norc", "--noprofile", "-c", runner_program())

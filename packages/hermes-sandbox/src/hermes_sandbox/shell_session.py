@@ -111,7 +111,8 @@ class Session:
                 await session.idle.wait()
             if session.code is None:
                 await source.check()
-                raise SandboxError(f"no shell could be started with {source.bash} in {cwd}")
+                who = f" as user {source.user!r}" if source.user else ""
+                raise SandboxError(f"no shell could be started with {source.bash} in {cwd}{who}")
         except BaseException:
             await session.close()
             raise

@@ -224,14 +224,13 @@ class ExecChecks(Checks):
         assert (await sandbox.exec("id -un")).stdout != f"{name}\n".encode()
 
     async def test_an_unknown_user_fails_without_running_anything(self, sandbox: Sandbox, here: str) -> None:
-        """The command does not run as somebody else instead."""
+        """The command does not run as somebody else instead; it is a result, which names the user."""
         self.need("other_user")
-        try:
-            result = await sandbox.exec(f"touch {here}/ran", user="no-such-user-x", timeout=60)
-        except SandboxError as error:
-            assert "no-such-user-x" in str(error)
-        else:
-            assert result.exit_code not in (0, None)
+        result = await sandbox.exec(f"touch {here}/ran", user="no-such-user-x", timeout=60)
+        assert (result.exit_code, result.reason, result.stdout) == (126, "exit", b"")
+        assert b"no-such-user-x" in result.stderr
+        with pytest.raises(SandboxError, match="no-such-user-x"):
+            await sandbox.open_shell(user="no-such-user-x")
         assert not await sandbox.exists(f"{here}/ran")
 
     async def test_check_raises_with_the_result(self, sandbox: Sandbox) -> None:
