@@ -38,6 +38,8 @@ async def test_every_failure_is_taken_note_of(caplog):
     async def fail(number):
         raise KeyError(number)
 
+    gc.collect()
+    caplog.clear()  # of what tests before this one left
     with pytest.raises(KeyError):
         await together([fail(1), fail(2), fail(3)])
     gc.collect()
