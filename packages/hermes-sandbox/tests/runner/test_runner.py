@@ -92,6 +92,15 @@ async def test_bytes_pass_unchanged_in_both_directions(runner: Runner, data: byt
     assert output.stdout == output.stderr == data
 
 
+async def test_a_fork_that_fails_is_no_signal(runner: Runner) -> None:
+    """Bash says 254, and something else than "Exit", where a limit of processes is reached."""
+    await runner.request("wait() { echo 'bash: fork: Resource temporarily unavailable' >&2; return 254; }")
+    job, _ = await start(runner, "true")
+    async with asyncio.timeout(60):
+        ending = await job.ended
+    assert (ending.exit_code, ending.signaled) == (254, False)
+
+
 async def test_random_pieces_of_random_bytes(runner: Runner) -> None:
     """Pieces of all sizes and pauses, which exercise short blocks, dd and the flood."""
     seed = random.Random(7)

@@ -132,7 +132,8 @@ job() {
   exec {out}>&- {err}>&- <&-
   wait "$!"
   status=$?
-  if [ "$status" -gt 128 ]; then
+  # There are 64 signals. Beyond is bash's own word that it could not fork.
+  if [ "$status" -gt 128 ] && [ "$status" -le 192 ]; then
     jobs >/dev/null
     # Bash notes on its standard error how a child died, "Killed" or "Exit 137", but not when it was by one of
     # SIGINT, SIGPIPE and SIGTERM.
