@@ -21,7 +21,7 @@ def forget(record):
     subprocess.run(["docker", "image", "rm", "-f", image], check=True, capture_output=True)
 
 
-KEPT = ("evaluate", "--backend", "docker", "--env.keep_state", "--name", "run")
+KEPT = ("evaluate", "--backend", "docker", "--keep-state", "--name", "run")
 
 
 @pytest.mark.slow
@@ -33,14 +33,16 @@ def test_a_kept_state_is_scored_again_as_it_was(tmp_path, test_image):
     assert record["verdict"] == "passed"
     assert record["info"]["verifier"]["fresh"]["reward"] == 1
     assert record["limits"]["effective"] == {"cpus": 1, "memory_mb": 1024, "network": "none"}
-    code, out, err = tb2(tmp_path, "score", "runs/run", "--tests")
+    code, out, err = tb2(tmp_path, "score", "runs/run")
     assert (code, err) == (0, "")
     assert "0 verdicts changed" in out
     forget(record)
-    code, out, err = tb2(tmp_path, "score", "runs/run", "--tests")
+    code, out, err = tb2(tmp_path, "score", "runs/run")
     assert (code, err) == (3, "")
     assert "log-report__1: not judged again: " in out
     assert results(tmp_path / "runs/run") == {"log-report__1": record}
+    code, out, err = tb2(tmp_path, "score", "runs/run", "--no-tests")
+    assert (code, err) == (0, "")
 
 
 def test_what_an_agent_planted_is_found_when_its_state_is_scored_again(tmp_path, test_image):
@@ -51,7 +53,7 @@ def test_what_an_agent_planted_is_found_when_its_state_is_scored_again(tmp_path,
     assert (record["verdict"], record["reward"]) == ("failed", 0)
     path = run / "trials/log-report__1/result.json"
     path.write_text(json.dumps({**record, "verdict": "passed", "reward": 1.0}))
-    code, out, err = tb2(tmp_path, "score", "runs/run", "--tests")
+    code, out, err = tb2(tmp_path, "score", "runs/run")
     assert (code, err) == (0, "")
     assert "log-report__1: passed 1 → failed 0 (tests)" in out
     forget(record)

@@ -198,7 +198,8 @@ def test_score_lets_stand_what_was_seen_in_the_sandbox(here, tmp_path, cause):
     path = tmp_path / "runs/run/trials/tidy-inbox__1/result.json"
     record = json.loads(path.read_text())
     assert record["verdict"] == "passed"  # as the files say that lie there
-    path.write_text(json.dumps({**record, "verdict": "tampered", "reward": 0.0, "cause": cause}))
+    seen = {"verdict": "tampered", "reward": 0.0, "cause": cause, "info": {"snapshot": {"reference": "kept"}}}
+    path.write_text(json.dumps({**record, **seen}))
     code, out, _ = here("score", "runs/run")
     assert (code, "0 verdicts changed" in out) == (0, True)
     assert json.loads(path.read_text())["verdict"] == "tampered"
@@ -237,7 +238,7 @@ def test_ls_dry_run_and_print_config(here):
         (["evaluate", "--name", "a/b"], "without a slash"),
         (["evaluate", "--name", ".."], "run.name"),
         (["evaluate", "--verifier", "fresh"], "--backend docker"),
-        (["evaluate", "--env.keep_state"], "--backend docker"),
+        (["evaluate", "--keep-state"], "--keep-state needs snapshots"),
         (["evaluate", "--timeout-multiplier", "inf"], "env.timeout_multiplier"),
         (["evaluate", "--run.agent_options", '{"latency": "long"}'], "latency"),
         (["validate", "--attempts", "3"], "--repeats"),

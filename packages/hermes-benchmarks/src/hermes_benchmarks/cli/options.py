@@ -64,6 +64,10 @@ class How:
     """Times the tasks' own timeouts."""
     verifier: Annotated[str | None, Parameter(group=RUNNING)] = None
     """Where the tests run: shared (the agent's own sandbox), fresh (a new one from its snapshot), both."""
+    keep_state: Annotated[bool | None, Parameter(group=RUNNING, negative="")] = None
+    """Keep a snapshot of each trial's sandbox, for `score`."""
+    force_build: Annotated[bool | None, Parameter(group=RUNNING, negative="")] = None
+    """Build images from their Dockerfiles although tasks name ready ones."""
     max_cost: Annotated[float | None, Parameter(group=RUNNING)] = None
     """US dollars after which no more trials start."""
     max_trial_cost: Annotated[float | None, Parameter(group=RUNNING)] = None
@@ -87,6 +91,8 @@ DOTTED: Mapping[str, str] = {
     "shard": "run.shard",
     "timeout_multiplier": "env.timeout_multiplier",
     "verifier": "env.verifier",
+    "keep_state": "env.keep_state",
+    "force_build": "env.force_build",
     "max_cost": "run.max_cost",
     "max_trial_cost": "run.max_trial_cost",
     "progress": "run.progress",

@@ -21,16 +21,17 @@ def score(
     run: Path,
     /,
     *,
-    tests: Annotated[bool, Parameter(negative="")] = False,
+    tests: bool = True,
     program: Annotated[Program, Parameter(parse=False)],
 ) -> int:
     """Read the verdicts of a run again, without the model.
 
+    The tests run again too, each in a new sandbox, for the trials whose state a run with --keep-state kept.
     Exits with 3 when a trial could not be judged again, as when its snapshot is gone; its result stays as it is.
 
     Args:
         run: The run's folder.
-        tests: Run the tests again too, in the snapshots of a run with --env.keep_state.
+        tests: Run the tests again where there is a snapshot; else only the files that were kept are read.
         program: The command.
     """
     from hermes_benchmarks.cli.app import EXIT_INCOMPLETE
@@ -43,7 +44,9 @@ def score(
 
     folder = RunFolder(run)
     evaluation = reload(program, folder, {})
-    judge_again: Rescore | None = getattr(evaluation.benchmark, "rescore_tests" if tests else "rescore", None)
+    from_files: Rescore | None = getattr(evaluation.benchmark, "rescore", None)
+    again: Rescore | None = getattr(evaluation.benchmark, "rescore_tests", from_files)
+    judge_again = again if tests else from_files
     if judge_again is None:
         raise UsageError(f"{program.name} has no way to score a finished run again")
     with folder.locked():
@@ -76,7 +79,9 @@ async def _score_all(
             try:
                 return await rescore(trial, task, judge_again)
             except SandboxError as error:
-                troubles.append(f"{record.name}: not judged again: {error}")
+                troubles.append(
+                    f"{record.name}: not judged again: {error} (--no-tests reads its files alone)"
+                )
                 return None
 
     known = [record for record in folder.latest() if record.task in evaluation.tasks]

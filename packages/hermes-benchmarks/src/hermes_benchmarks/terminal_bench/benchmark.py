@@ -15,6 +15,7 @@ from hermes_benchmarks.errors import UsageError
 from hermes_benchmarks.selection import NAMED
 from hermes_benchmarks.terminal_bench.config import TerminalBenchConfig
 from hermes_benchmarks.terminal_bench.plan import rollout_of, system_prompt
+from hermes_benchmarks.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +113,7 @@ class TerminalBench2(BenchmarkBase):
             UsageError: It cannot be run so.
         """
         if self.backend in WITHOUT_IMAGES and (self.env.keep_state or self.env.verifier != "shared"):
-            what = "--env.keep_state" if self.env.keep_state else f"--verifier {self.env.verifier}"
+            what = "--keep-state" if self.env.keep_state else f"--verifier {self.env.verifier}"
             raise UsageError(
                 f"{what} needs snapshots, which {self.backend} does not have: give --backend docker"
             )
@@ -144,11 +145,14 @@ class TerminalBench2(BenchmarkBase):
         return from_files(task.data, folder / "verifier")
 
     async def rescore_tests(self, task: BenchmarkTask, folder: Path, record: TrialRecord) -> Reward | None:
-        """The verdict of the tests, run again in the snapshot of a finished trial, where it kept one."""
-        from hermes_benchmarks.terminal_bench.rescoring import from_snapshot
+        """The verdict of the tests, run again in the snapshot of a finished trial; of its files where it kept none."""
+        from hermes_benchmarks.terminal_bench.rescoring import FROM_FILES, from_snapshot
 
         kept = record.info.get("snapshot")
-        return await from_snapshot(task.data, self.env, self.backend, kept) if kept else None
+        seen = record.verdict is Verdict.TAMPERED and record.cause not in FROM_FILES
+        if kept is None or seen:  # no snapshot knows what was done while the tests ran
+            return await self.rescore(task, folder, record)
+        return await from_snapshot(task.data, self.env, self.backend, kept)
 
     def identity(self) -> Mapping[str, object]:
         """The rules of the game beside the tasks' own."""
