@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -33,6 +34,8 @@ from hermes_sandbox.spec import SandboxSpec, Snapshot
 ATTEMPT = "hermes.attempt"
 image_delete: Any = modal.experimental.image_delete
 """Experimental is its place in the SDK; there is no other way to delete an image."""
+HEADER_LOGGERS = ("hpack.hpack", "hpack.table")
+"""What the SDK's HTTP/2 writes at DEBUG: each header that is sent, the token's secret among them."""
 FULL = (QuotaError,)
 """After this a call is made again; the SDK itself makes it again while Modal does not answer."""
 
@@ -164,6 +167,8 @@ class ModalBackend:
         async with self._connecting:
             if self._connected is None:
                 options = self.options
+                for logger in HEADER_LOGGERS:
+                    logging.getLogger(logger).addFilter(_without_headers)
                 async with translated("log in"):
                     if options.token_id and options.token_secret:
                         client = await sdk.Client.from_credentials.aio(options.token_id, options.token_secret)
@@ -259,3 +264,8 @@ class ModalBackend:
 
     async def _kill(self, sandbox: Any, pid: int, signal: int) -> None:
         await self._script(sandbox, f"kill -{signal} {pid} 2>/dev/null; :")
+
+
+def _without_headers(record: logging.LogRecord) -> bool:
+    """Nothing of DEBUG: a secret is in it also as the bytes that it is packed into."""
+    return record.levelno > logging.DEBUG
