@@ -71,7 +71,22 @@ PIECES = [
         '"}}, {"name": "now", "arguments": {}}]',
         '{"name": "f", "id": 1}',
     ),
-    *("x]", 'ame": 1', "MID", '""', "}, {", ", x", "}}]", "it's", "' b='", "', 'y", "', now(", "\nnow("),
+    *(
+        "f{",
+        'f{"a": "x"}',
+        "x]",
+        'ame": 1',
+        "MID",
+        '""',
+        "}, {",
+        ", x",
+        "}}]",
+        "it's",
+        "' b='",
+        "', 'y",
+        "', now(",
+        "\nnow(",
+    ),
 ]
 
 
@@ -248,3 +263,14 @@ def test_the_bound_of_a_harmony_header_does_not_depend_on_the_chunks(size):
         for step in (1, 7, 100):
             pieces = [text[at : at + step] for at in range(0, len(text), step)]
             assert check_stream(get_parser("gpt_oss"), text, pieces) is None
+
+
+@pytest.mark.parametrize("name", ["mistral", "deepseek_v3_1"])
+@pytest.mark.parametrize("tool", ["a_function", "function", "my_fn", "{x", "[y", "</s>z"])
+def test_bare_names_of_tools_read_alike_in_any_pieces(name, tool):
+    tools = [{"name": each} for each in (tool, "fn", "f")]
+    parser = get_parser(name, tools, lenient=True)
+    for text in (f'{tool}{{"a": 1}}fn{{}}f{{}}', f"so {tool}{{}}\nmy_fn{{\nfn{{"):
+        for size in (1, 2, 3):
+            pieces = [text[at : at + size] for at in range(0, len(text), size)]
+            assert check_stream(parser, text, pieces) is None

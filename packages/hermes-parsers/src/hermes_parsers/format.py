@@ -68,6 +68,7 @@ class Format:
         begins: What may follow an opener, after white space, if it is to be one; "" for anything.
         never_twice: An opener right before itself begins nothing.
         lenient_openers: Further openers under `lenient`.
+        bare_names: Under `lenient` the name of a tool before `{` begins a block too.
     """
 
     name: str
@@ -84,3 +85,4 @@ class Format:
     begins: str = ""
     never_twice: bool = False
     lenient_openers: tuple[str, ...] = field(default=())
+    bare_names: bool = False

@@ -34,9 +34,13 @@ class _Loop:
         if options.lenient:
             self.openers.update(format.lenient_openers)
         self.calls_in_reasoning = format.think_ends_at_call or options.lenient
-        self.in_content = markers(
-            (*self.openers, *format.closers, *format.dropped, *self.pairs, *self.ends, *format.end_of_turn)
-        )
+        rest = (*format.closers, *format.dropped, *self.pairs, *self.ends, *format.end_of_turn)
+        if options.lenient and format.bare_names:
+            names = {f"{name}{{" for name in options.tools or ()}
+            known = {*self.openers, *rest, *names}
+            # A marker that hides inside another is found or not as the text is cut.
+            self.openers.update(name for name in names if not any(word in name[1:-1] for word in known))
+        self.in_content = markers((*self.openers, *rest))
 
     def start_open(self) -> Generator[None, None, None]:
         start, end = self.scan.format.thinking[0]
@@ -109,10 +113,12 @@ class _Loop:
         src.capture(src.pos)
         start = src.at
         src.pos += len(word)
-        read = scan.format.read
+        read, inside = scan.format.read, scan.reasoning
         if read is None or not (yield from read(scan, word)):
             src.rewind(start + len(word))
             scan.text(word)
+        elif inside and not scan.reasoning and not scan.format.think_ends_at_call:
+            scan.recover("call_in_reasoning")
         src.release()
 
     def _begins_nothing(self, word: str) -> bool:

@@ -3,6 +3,7 @@
 from hermes_parsers.format import END_OF_TURN, Format
 from hermes_parsers.grammars.bare_json import read_bare
 from hermes_parsers.grammars.json_block import JsonBlock
+from hermes_parsers.grammars.skipped import BRACKETS, with_skipped
 from hermes_parsers.reading import literal, space
 from hermes_parsers.scan import Scan, Steps
 
@@ -63,11 +64,14 @@ FORMATS = {
         read=_read_xlam,
         closers=("</tool_call>",),
     ),
-    "gigachat3": Format(
-        "gigachat3",
-        openers=_GIGACHAT,
-        read=_read_gigachat,
-        special=("<|message_sep|>", "<|role_sep|>", "<|function_call|>"),
-        end_of_turn=(*END_OF_TURN, "<|role_sep|>"),
+    "gigachat3": with_skipped(
+        Format(
+            "gigachat3",
+            openers=_GIGACHAT,
+            read=_read_gigachat,
+            special=("<|message_sep|>", "<|role_sep|>", "<|function_call|>"),
+            end_of_turn=(*END_OF_TURN, "<|role_sep|>"),
+        ),
+        *BRACKETS,
     ),
 }

@@ -7,8 +7,8 @@ from hermes_parsers.grammars.json_block import JsonBlock
 from hermes_parsers.grammars.skipped import BRACKETS, with_skipped
 
 
-def _tagged(name: str, openers: tuple[str, ...], close: str, **more: Any) -> Format:
-    read = JsonBlock(openers, close)
+def _tagged(name: str, openers: tuple[str, ...], close: str, *, arrays: bool = False, **more: Any) -> Format:
+    read = JsonBlock(openers, close, single="named" if arrays else "always")
     closers = (close,) if close else ()
     format = Format(
         name, openers=openers, read=read, closers=closers, special=(*openers, *closers), begins="{[", **more
@@ -34,25 +34,28 @@ FORMATS = {
         "</longcat_tool_call>",
         thinking=(("<longcat_think>", "</longcat_think>"), ("<think>", "</think>")),
     ),
-    "granite": _tagged("granite", ("<|tool_call|>", _TAG), _END),
+    "granite": _tagged("granite", ("<|tool_call|>", _TAG), _END, arrays=True),
     "granite4": _tagged("granite4", (_TAG,), _END),
     "granite_20b_fc": _tagged("granite_20b_fc", ("<function_call>",), "</function_call>"),
-    "jamba": _tagged("jamba", ("<tool_calls>",), "</tool_calls>"),
+    "jamba": _tagged("jamba", ("<tool_calls>",), "</tool_calls>", arrays=True),
     "hunyuan_a13b": _tagged(
-        "hunyuan_a13b", ("<tool_calls>",), "</tool_calls>", dropped=("<answer>", "</answer>")
+        "hunyuan_a13b", ("<tool_calls>",), "</tool_calls>", arrays=True, dropped=("<answer>", "</answer>")
     ),
     "ernie45": _tagged("ernie45", (_TAG,), _END, dropped=("<response>", "</response>")),
-    "internlm": Format(
-        "internlm",
-        openers=_ACTION,
-        read=JsonBlock(_ACTION, "<|action_end|>", lead="<|plugin|>"),
-        closers=("<|action_end|>",),
-        special=(*_ACTION, "<|plugin|>", "<|action_end|>"),
+    "internlm": with_skipped(
+        Format(
+            "internlm",
+            openers=_ACTION,
+            read=JsonBlock(_ACTION, "<|action_end|>", lead="<|plugin|>", key="parameters"),
+            closers=("<|action_end|>",),
+            special=(*_ACTION, "<|plugin|>", "<|action_end|>"),
+        ),
+        *BRACKETS,
     ),
     "phi4_mini": Format(
         "phi4_mini",
         openers=_PHI,
-        read=JsonBlock(_PHI, "<|/tool_call|>", array_only=True),
+        read=JsonBlock(_PHI, "<|/tool_call|>", single="lenient"),
         closers=("<|/tool_call|>",),
         special=("<|tool_call|>", "<|/tool_call|>"),
         end_of_turn=(*END_OF_TURN, "<|user|>"),

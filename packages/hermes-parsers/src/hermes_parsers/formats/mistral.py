@@ -15,5 +15,6 @@ FORMATS = {
             new_id=mistral_id,
         ),
         *BRACKETS,
+        names=True,
     )
 }

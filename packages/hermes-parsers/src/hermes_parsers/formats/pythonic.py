@@ -2,6 +2,7 @@
 
 from hermes_parsers.format import END_OF_TURN, Format
 from hermes_parsers.grammars.pythonic import Pythonic
+from hermes_parsers.grammars.skipped import with_skipped
 from hermes_parsers.scan import Scan, Steps
 
 _START, _END = "<|python_start|>", "<|python_end|>"
@@ -26,7 +27,11 @@ FORMATS = {
         end_of_turn=(*END_OF_TURN, "<|eot|>", "<|eom|>"),
     ),
     "olmo3": Format("olmo3", openers=(_OLMO,), read=Pythonic(_OLMO_END), closers=(_OLMO_END,)),
-    "lfm2": Format(
-        "lfm2", openers=(_LFM,), read=Pythonic(_LFM_END), closers=(_LFM_END,), special=(_LFM, _LFM_END)
+    "lfm2": with_skipped(
+        Format(
+            "lfm2", openers=(_LFM,), read=Pythonic(_LFM_END), closers=(_LFM_END,), special=(_LFM, _LFM_END)
+        ),
+        "[",
+        bare=_BARE,
     ),
 }

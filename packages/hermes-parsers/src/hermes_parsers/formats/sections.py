@@ -23,7 +23,13 @@ _KIMI = Section(
 
 
 def _section(
-    name: str, grammar: Section, end_of_turn: tuple[str, ...], head: str, *, think_ends_at_call: bool
+    name: str,
+    grammar: Section,
+    end_of_turn: tuple[str, ...],
+    head: str,
+    *,
+    think_ends_at_call: bool = False,
+    bare_names: bool = False,
 ) -> Format:
     parts = (grammar.begin, grammar.call, grammar.separator, grammar.call_end, grammar.end)
     format = Format(
@@ -37,16 +43,14 @@ def _section(
         end_of_turn=end_of_turn,
         think_ends_at_call=think_ends_at_call,
     )
-    return with_skipped(format, head)
+    return with_skipped(format, head, names=bare_names)
 
 
 _DEEPSEEK_END = (*END_OF_TURN, "<｜end▁of▁sentence｜>")
 
 FORMATS = {
-    "deepseek_v3": _section("deepseek_v3", _DEEPSEEK, _DEEPSEEK_END, "function", think_ends_at_call=False),
-    "deepseek_v3_1": _section(
-        "deepseek_v3_1", _DEEPSEEK, _DEEPSEEK_END, "function", think_ends_at_call=False
-    ),
+    "deepseek_v3": _section("deepseek_v3", _DEEPSEEK, _DEEPSEEK_END, "function"),
+    "deepseek_v3_1": _section("deepseek_v3_1", _DEEPSEEK, _DEEPSEEK_END, "function", bare_names=True),
     "kimi_k2": _section(
         "kimi_k2", _KIMI, (*END_OF_TURN, "<|im_user|>"), "functions.", think_ends_at_call=True
     ),

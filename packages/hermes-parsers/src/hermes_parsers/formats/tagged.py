@@ -119,7 +119,7 @@ def _read_nemotron(scan: Scan, marker: str) -> Steps:
 
 _BAR = "｜DSML｜"
 _BLANK = "｜DSML｜ "
-_LOOSE = ("|DSML|", "|DSML| ", "| DSML |", "| DSML | ", " | DSML | ", " | DSML |", "")
+_LOOSE = ("|DSML|", "|DSML| ", "| DSML |", "| DSML | ", " | DSML | ", " | DSML |", "", " ")
 _BLOCKS = ("function_calls", "tool_calls", "calls")
 
 FORMATS = {

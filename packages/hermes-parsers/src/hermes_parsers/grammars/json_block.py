@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Literal
 
 from hermes_parsers.grammars.json_object import MESSAGES, NO_OBJECT, ObjectCall
 from hermes_parsers.reading import ahead, literal, space
@@ -22,14 +23,17 @@ class JsonBlock:
         openers: The start tags.
         close: The end tag; "" where the format has none.
         lead: What must stand between the start tag and the JSON; "" for nothing.
-        array_only: A single object is a block only under `lenient`.
+        single: A single object in place of an array is a block: `always`, or to be `named` as a recovery under `lenient`,
+            or read under `lenient` only.
+        key: The member that holds the arguments; under `lenient` another is named as a recovery.
         late_ids: An object may end with its id, so that its call is shown only when it is complete.
     """
 
     openers: tuple[str, ...]
     close: str = ""
     lead: str = ""
-    array_only: bool = False
+    single: Literal["always", "named", "lenient"] = "always"
+    key: str = "arguments"
     late_ids: bool = False
 
     def __call__(self, scan: Scan, marker: str) -> Steps:
@@ -46,8 +50,8 @@ class JsonBlock:
             if char != "{":
                 return False
             yield from self._objects(scan, "]")
-        elif char == "{" and (scan.options.lenient or not self.array_only):
-            if self.array_only:
+        elif char == "{" and (scan.options.lenient or self.single != "lenient"):
+            if scan.options.lenient and self.single != "always":
                 scan.recover("single_object")
             yield from self._objects(scan, "")
         else:
@@ -80,7 +84,7 @@ class JsonBlock:
         src = scan.src
         first = src.at
         call = scan.call()
-        fault = yield from ObjectCall(scan, call, late_ids=self.late_ids).read()
+        fault = yield from ObjectCall(scan, call, key=self.key, late_ids=self.late_ids).read()
         if not fault:
             call.close()
             return True

@@ -33,13 +33,17 @@ class ObjectCall:
     Args:
         scan: The pass.
         call: The call to report to.
+        key: The one member that holds the arguments; "" where the format has both.
         late_ids: The id may come last, so that nothing is shown before the end.
         tentative: Only an object with both a name and arguments is a call; until then nothing is shown.
     """
 
-    __slots__ = ("call", "extra", "late", "name", "scan", "seen", "tentative")
+    __slots__ = ("call", "extra", "key", "late", "name", "scan", "seen", "tentative")
 
-    def __init__(self, scan: Scan, call: Call, *, late_ids: bool = False, tentative: bool = False) -> None:
+    def __init__(
+        self, scan: Scan, call: Call, *, key: str = "", late_ids: bool = False, tentative: bool = False
+    ) -> None:
+        self.key = key
         self.tentative = tentative
         self.scan = scan
         self.call = call
@@ -100,6 +104,8 @@ class ObjectCall:
         if key in NAMES:
             return "name"
         if key in ARGUMENTS:
+            if self.scan.options.lenient and self.key not in ("", key):
+                self.scan.recover("alias_key")
             return "arguments"
         if self.scan.options.lenient:
             if key in _LENIENT_ARGUMENTS and "arguments" not in self.seen:

@@ -65,22 +65,31 @@ class Skipped:
     Attributes:
         read: The format's own grammar.
         again: Openers that are part of what that grammar reads.
+        names: The name of a tool and `{` begin a call.
+        bare: Reads what a bracket begins.
     """
 
     read: Callable[[Scan, str], Steps]
     again: tuple[str, ...]
+    names: bool
+    bare: Callable[[Scan, str], Steps]
 
     def __call__(self, scan: Scan, marker: str) -> Steps:
         """Read what follows `marker`."""
-        if marker not in BRACKETS and marker not in HEADS and marker not in self.again:
+        name = marker[:-1] if self.names and marker not in BRACKETS and marker.endswith("{") else ""
+        if not name and marker not in BRACKETS and marker not in HEADS and marker not in self.again:
             return (yield from self.read(scan, marker))
         if not scan.fresh:
             return False
         found = len(scan.calls)
         if marker in BRACKETS:
-            read = yield from read_bare(scan, marker)
+            read = yield from self.bare(scan, marker)
         elif marker in HEADS:
             read = yield from HEADS[marker](scan)
+        elif name:
+            scan.src.pos -= 1
+            yield from _finish(scan, name, None)
+            read = True
         else:
             scan.src.rewind(scan.src.begun)
             read = yield from self.read(scan, marker)
@@ -89,10 +98,24 @@ class Skipped:
         return read
 
 
-def with_skipped(format: Format, *heads: str, again: tuple[str, ...] = ()) -> Format:
-    """The format, reading under `lenient` also calls that begin with one of `heads` at the start of a line."""
+def with_skipped(
+    format: Format,
+    *heads: str,
+    again: tuple[str, ...] = (),
+    names: bool = False,
+    bare: Callable[[Scan, str], Steps] = read_bare,
+) -> Format:
+    """The format, reading under `lenient` also calls that begin with one of `heads` at the start of a line.
+
+    `again`, `names` and `bare` are those of `Skipped`.
+    """
     read = format.read
     if read is None:
         return format
     openers = (*format.lenient_openers, *heads, *again)
-    return replace(format, read=Skipped(read, again), lenient_openers=openers)
+    return replace(
+        format,
+        read=Skipped(read, again, names, bare),
+        lenient_openers=openers,
+        bare_names=names,
+    )
