@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from hermes_sandbox.backend import Backend, Command, Machine, RunsOnce, Snapshots
 from hermes_sandbox.direct import DirectLauncher
@@ -277,23 +277,36 @@ class Sandbox:
             folder, name = posixpath.split(target)
             return await self._transfers.upload(source, folder, name)
 
-    async def download(self, remote: str, local: str | Path) -> None:
+    async def download(
+        self, remote: str, local: str | Path, *, unsafe: Literal["refuse", "skip"] = "refuse"
+    ) -> tuple[str, ...]:
         """Copy a file to the local path `local`, or a folder's contents into the local folder `local`.
 
         A file goes into `local` under its own name where that is a folder or ends with "/". Nothing is written
         outside of `local`, whatever the sandbox sends.
+
+        Args:
+            remote: What to copy.
+            local: Where to.
+            unsafe: What to do about a link that leads out of the folder (a virtual environment has one to its Python),
+                a pipe or a device: raise `UnsafeArchive`, or leave it out.
+
+        Returns:
+            The names left out.
         """
         source = posixpath.join(self.workdir, remote)
         with self._lifetime.use():
             if (await self.stat(source)).kind == "folder":
-                async with Unpacker(local) as unpacker:
-                    return await self._transfers.download(source, ".", unpacker)
+                async with Unpacker(local, unsafe=unsafe) as unpacker:
+                    await self._transfers.download(source, ".", unpacker)
+                return tuple(unpacker.skipped)
             folder, name = posixpath.split((await self._resolved(source)).rstrip("/"))
             target = Path(local)
             if str(local).endswith("/") or await asyncio.to_thread(target.is_dir):
                 target /= posixpath.basename(remote)
             async with Unpacker(target, single=True) as unpacker:
-                return await self._transfers.download(folder, f"./{name}", unpacker)
+                await self._transfers.download(folder, f"./{name}", unpacker)
+        return ()
 
     async def _resolved(self, path: str) -> str:
         result = await self._run_program('exec readlink -fn -- "$1"', (path,), None, False)

@@ -214,6 +214,18 @@ class TransferChecks(Checks):
             return
         assert {path.name for path in (tmp_path / "to").iterdir()} == {"ok"}
 
+    async def test_what_is_unsafe_can_be_left_out(self, sandbox: Sandbox, here: str, tmp_path: Path) -> None:
+        """The rest arrives, and what was left out is named."""
+        await sandbox.exec(
+            f"mkdir -p {here}/v/bin && cd {here}/v && ln -s /usr/bin/env bin/python && mkfifo pipe && echo ok >ok",
+            check=True,
+        )
+        with pytest.raises(UnsafeArchive, match="unsafe='skip'"):
+            await sandbox.download(f"{here}/v", tmp_path / "refused")
+        left_out = await sandbox.download(f"{here}/v", tmp_path / "to", unsafe="skip")
+        assert sorted(name.removeprefix("./") for name in left_out) == ["bin/python", "pipe"]
+        assert sorted(path.name for path in (tmp_path / "to").rglob("*")) == ["bin", "ok"]
+
     async def test_missing_sources_are_named(self, sandbox: Sandbox, here: str, tmp_path: Path) -> None:
         """On either side."""
         with pytest.raises(FileNotFoundError, match="nothing-here"):
