@@ -135,6 +135,27 @@ def test_attempts_can_be_raised_later_and_other_conditions_are_refused(tmp_path)
     assert results(run) == after
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--agent", "oracle"], 'agent: "nop", now "oracle"'),
+        (["--agent", "hermes", "--model", "x"], 'model: absent, now "x"'),
+        (["--agent", "hermse"], 'agent: "nop", now "hermse"'),
+        (["--tasks", "log-report"], "tasks.tidy-inbox: "),
+        (["--backend", "docker"], 'backend: "local", now "docker"'),
+        (["--dataset", "tasks"], "tasks.tidy-inbox: "),
+    ],
+)
+def test_flags_that_would_make_another_run_are_refused_with_the_difference_named(here, flags, said):
+    assert here("evaluate", "--agent", "nop", "--name", "run", "--tasks", "tidy-inbox")[0] == 0
+    shutil.copytree(sample_path() / "tidy-inbox", "tasks/tidy-inbox")
+    Path("tasks/tidy-inbox/instruction.md").write_text("Something else.")
+    code, out, err = here("resume", "runs/run", *flags)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "was run under other conditions" in err
+    assert said in err
+
+
 def test_shards_merge_into_the_whole(tmp_path):
     for part in (1, 2):
         argv = ("evaluate", "--agent", "nop", "--tasks", SHORT, "--shard", f"{part}/2", "--name", f"s{part}")

@@ -45,6 +45,14 @@ class Evaluation:
         """The run's agent."""
         return agent_factory(self.agent_name, self.benchmark)(self.config)
 
+    @property
+    def model(self) -> str | None:
+        """The agent's model; the configured one of an agent that cannot act here, without an endpoint, say."""
+        try:
+            return self.agent.model
+        except UsageError:
+            return self.config.openai.model_name
+
     @cached_property
     def sandbox_starts(self) -> asyncio.Semaphore:
         """Held while a sandbox is created, image build included."""

@@ -129,7 +129,7 @@ def make_plan(evaluation: Evaluation, selection: Selection) -> Plan:
         benchmark=benchmark.name,
         reference=reference_of(type(benchmark)),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        identity=identity_of(evaluation, tasks),
+        identity=identity_of(evaluation, selection),
         agent=evaluation.agent_name,
         model=evaluation.agent.model,
         backend=evaluation.backend,
@@ -157,7 +157,7 @@ IDENTITY_OF_ENV = (
 )
 
 
-def identity_of(evaluation: Evaluation, tasks: list[PlannedTask]) -> Identity:
+def identity_of(evaluation: Evaluation, selection: Selection) -> Identity:
     """Hash what decides a result: tasks, agent, model, sampling, limits, versions."""
     config, own = evaluation.config, getattr(evaluation.benchmark, "identity", dict[str, object])
     return Identity.of(
@@ -166,14 +166,14 @@ def identity_of(evaluation: Evaluation, tasks: list[PlannedTask]) -> Identity:
             "version": installed().get("hermes-benchmarks", ""),
             "agent": evaluation.agent_name,
             "agent_options": config.run.agent_options,
-            "model": evaluation.agent.model,
+            "model": evaluation.model,
             "backend": evaluation.backend,
             "env": {key: getattr(config.env, key) for key in IDENTITY_OF_ENV}
             | {"backend_options": without_secrets(config.env.backend_options)},
             "limits": {"cost": config.run.max_trial_cost, "tokens": config.run.max_trial_tokens},
             "parser": config.openai.parser,
             "own": dict(own()),
-            "tasks": {task.name: task.checksum for task in tasks},
+            "tasks": {task.name: task.checksum for task in selection.tasks},
         }
     )
 

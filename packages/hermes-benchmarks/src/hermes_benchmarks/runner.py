@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hermes_benchmarks.errors import UsageError
 from hermes_benchmarks.evaluation import Evaluation
-from hermes_benchmarks.plan import Plan, make_plan
+from hermes_benchmarks.plan import Plan, identity_of, make_plan
 from hermes_benchmarks.run_folder import RunFolder
 from hermes_benchmarks.schedule import Observer, RetryPolicy, Schedule
 from hermes_benchmarks.selection import Selection
@@ -76,13 +76,8 @@ class Run:
             UsageError: The configuration or the tasks changed in what decides results, and the differences are named; or
                 another process is working on the run.
         """
-        old = Plan.model_validate(folder.config())
+        old = check_identity(folder, evaluation, selection)
         plan = make_plan(evaluation, selection)
-        if old.identity.hash != plan.identity.hash:
-            changes = "; ".join(old.identity.differences(plan.identity))
-            raise UsageError(
-                f"{folder.path} was run under other conditions ({changes}); start a new run instead"
-            )
         if plan.attempts < old.attempts:
             raise UsageError(f"{folder.path} has {old.attempts} attempts a task; that can only be raised")
         if plan.shard != old.shard:
@@ -151,6 +146,20 @@ class Run:
             max_cost=run.max_cost,
             spent=spent,
         )
+
+
+def check_identity(folder: RunFolder, evaluation: Evaluation, selection: Selection) -> Plan:
+    """The plan of a run that this evaluation may go on with.
+
+    Raises:
+        UsageError: The configuration or the tasks changed in what decides results; the differences are named.
+    """
+    old = Plan.model_validate(folder.config())
+    identity = identity_of(evaluation, selection)
+    if old.identity.hash != identity.hash:
+        changes = "; ".join(old.identity.differences(identity))
+        raise UsageError(f"{folder.path} was run under other conditions ({changes}); start a new run instead")
+    return old
 
 
 @contextmanager

@@ -17,11 +17,9 @@ WHAT = Group("What runs", sort_key=1)
 
 @Parameter(name="*")
 @dataclass
-class What:
-    """Flags that say what is run."""
+class Tasks:
+    """Flags that say what is run, and where."""
 
-    config: Annotated[Path | None, Parameter(group=WHAT, alias="-c")] = None
-    """YAML file with the namespaces env, openai and run."""
     dataset: Annotated[str | None, Parameter(group=WHAT, alias="-d")] = None
     """Folder of tasks, Hugging Face dataset, local parquet or jsonl of one, or `sample`."""
     tasks: Annotated[str | None, Parameter(group=WHAT, alias="-t")] = None
@@ -32,6 +30,15 @@ class What:
     """Only tasks of these difficulties."""
     backend: Annotated[str | None, Parameter(group=WHAT, alias="-b")] = None
     """Where tasks run: local, docker, modal, daytona, ssh, singularity."""
+
+
+@Parameter(name="*")
+@dataclass
+class What(Tasks):
+    """Likewise, for a new run."""
+
+    config: Annotated[Path | None, Parameter(group=WHAT, alias="-c")] = None
+    """YAML file with the namespaces env, openai and run."""
 
 
 @Parameter(name="*")
@@ -100,7 +107,7 @@ DOTTED: Mapping[str, str] = {
 """The dotted key that each friendly flag stands for."""
 
 
-def dotted(*groups: What | Who | How | None) -> dict[str, str]:
+def dotted(*groups: Tasks | Who | How | None) -> dict[str, str]:
     """The dotted keys that the given flags stand for."""
     found: dict[str, str] = {}
     for group in groups:
