@@ -50,12 +50,27 @@ def test_skipped_tasks_stay_visible(tasks):
 
 
 def test_a_task_that_cannot_be_used_can_be_left_out(tasks):
-    (tasks / "beta/task.toml").write_text("[[steps]]\n")
-    with pytest.raises(UsageError, match="multi-step"):
+    (tasks / "beta/task.toml").write_text("[agent]\ntimeout_sec = 'soon'\n")
+    with pytest.raises(UsageError, match="timeout_sec"):
         select(evaluation(tasks))
     chosen = select(evaluation(tasks, skip_tasks="beta"))
     assert [task.name for task in chosen.tasks] == ["alpha", "qemu-startup"]
     assert [(task.name, task.reason) for task in chosen.skipped] == [("beta", "named in skip_tasks")]
+
+
+def test_a_task_that_is_not_supported_is_skipped_unless_it_is_asked_for_by_name(tasks):
+    (tasks / "beta/task.toml").write_text("[[steps]]\n")
+    chosen = select(evaluation(tasks))
+    assert [task.name for task in chosen.tasks] == ["alpha", "qemu-startup"]
+    ((name, reason),) = [(task.name, task.reason) for task in chosen.skipped]
+    assert (name, reason.split(": ")[0]) == ("beta", "steps")
+    assert "multi-step" in reason
+    assert str(tasks) not in reason
+    assert select(evaluation(tasks, task_filter="al*")).skipped == []
+    with pytest.raises(UsageError, match=r"all 1 are skipped \(steps: "):
+        select(evaluation(tasks, task_filter="b*"))
+    with pytest.raises(UsageError, match="multi-step"):
+        select(evaluation(tasks, task_filter="alpha,beta"))
 
 
 def test_tasks_with_absolute_paths_do_not_run_on_this_machine(tasks):

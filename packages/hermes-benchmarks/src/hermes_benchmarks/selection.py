@@ -43,8 +43,7 @@ def select(evaluation: Evaluation, *, playable: bool = True) -> Selection:
     if not tasks:
         raise UsageError("no task matches the filters")
     reasons = {task.name: task.reason for task in evaluation.skipped()}
-    unread = [name for name in reasons if name not in evaluation.tasks]
-    patterns = [pattern for pattern in env.skip_tasks if pattern not in unread]
+    patterns = env.skip_tasks
     if env.task_filter:  # then a name to skip may be one that the filter leaves out anyhow
         patterns = [pattern for pattern in patterns if any(fnmatchcase(task.name, pattern) for task in known)]
     if playable:
@@ -54,7 +53,7 @@ def select(evaluation: Evaluation, *, playable: bool = True) -> Selection:
     kept = [task for task in tasks if task.name not in reasons]
     if not kept:
         raise UsageError(f"no task is left: all {len(skipped)} are skipped ({skipped[0].reason})")
-    return Selection(kept, [*skipped, *(Skipped(name, reasons[name]) for name in unread)])
+    return Selection(kept, skipped)
 
 
 def _unplayable(evaluation: Evaluation, tasks: Sequence[BenchmarkTask]) -> dict[str, str]:
@@ -83,7 +82,7 @@ def matching(tasks: Iterable[BenchmarkTask], patterns: Sequence[str]) -> list[Be
 def _of(tasks: list[BenchmarkTask], field: str, wanted: Sequence[str] | None) -> list[BenchmarkTask]:
     if not wanted:
         return tasks
-    known = {str(getattr(task, field)) for task in tasks}
+    known = {str(getattr(task, field)) for task in tasks} - {""}
     for value in wanted:
         if value not in known:
             listed = ", ".join(sorted(known))

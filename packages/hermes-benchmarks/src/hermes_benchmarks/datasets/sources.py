@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes_envs.harbor import Task, load_tasks
-from hermes_envs.harbor.errors import UnknownTask
+from hermes_envs.harbor.errors import UnknownTask, UnsupportedTask
 from hermes_envs.harbor.task import unknown_task_message
 
 from hermes_benchmarks.datasets.rows import tasks_from_rows
@@ -36,6 +36,7 @@ def load_dataset_tasks(
     skip: Iterable[str] = (),
     split: str = "train",
     cache: Path | None = None,
+    unsupported: dict[str, str] | None = None,
 ) -> list[Task]:
     """The tasks of a dataset, sorted by name.
 
@@ -46,6 +47,8 @@ def load_dataset_tasks(
         skip: Names to leave out.
         split: The split of a Hugging Face dataset.
         cache: Where rows are unpacked to; `hermes-benchmarks` in the user's cache folder by default.
+        unsupported: Takes the names of a folder's tasks that ask for what this package does not do, each with its reason;
+            without it, or where such a task is named in `only`, it is an error.
 
     Raises:
         DatasetError: There is no such dataset, or a library is missing.
@@ -56,7 +59,9 @@ def load_dataset_tasks(
         return load_tasks(sample_path(), only=only, skip=skip)
     path = Path(os.path.expanduser(dataset))  # noqa: PTH111 - pathlib raises where there is no such user
     if path.is_dir():
-        return load_tasks(path, only=only, skip=skip)
+        if unsupported is None or only is not None or (path / "task.toml").is_file():
+            return load_tasks(path, only=only, skip=skip)
+        return _supported(path, set(skip), unsupported)
     if path.suffix in ROW_FILES:
         return _select(_local_rows(path), only, skip, _cache(cache))
     name, _, revision = str(dataset).partition("@")
@@ -65,6 +70,18 @@ def load_dataset_tasks(
         raise DatasetError(message)
     revision = revision or PINNED.get(name, "main")
     return _select(_hub_rows(name, revision, split), only, skip, _cache(cache))
+
+
+def _supported(root: Path, skip: set[str], unsupported: dict[str, str]) -> list[Task]:
+    """A folder's tasks but for those that are not supported, which are noted."""
+    tasks: list[Task] = []
+    for folder in sorted(root.glob("*/")):
+        if folder.name not in skip and (folder / "task.toml").is_file():
+            try:
+                tasks += load_tasks(folder)
+            except UnsupportedTask as error:
+                unsupported[folder.name] = str(error).removeprefix(f"{error.path}: ")
+    return tasks if tasks or unsupported else load_tasks(root, skip=skip)
 
 
 def _select(

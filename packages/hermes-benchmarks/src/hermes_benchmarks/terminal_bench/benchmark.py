@@ -49,7 +49,7 @@ class TerminalBench2(BenchmarkBase):
     def __init__(self, config: TerminalBenchConfig) -> None:
         super().__init__(config)
         self.env = config.env
-        self._unread: list[str] = []
+        self._unread: dict[str, str] = {}
 
     @property
     def dataset(self) -> str:
@@ -71,7 +71,7 @@ class TerminalBench2(BenchmarkBase):
     def loaded(self) -> Sequence[Task]:
         """The dataset's tasks; only those named, where the filter holds no patterns.
 
-        Where one of them cannot be used, those to be skipped are not read.
+        A task that is not supported is passed over unless it is named. Where one is malformed, those to be skipped are not read.
         """
         try:
             return self._load(())
@@ -82,7 +82,7 @@ class TerminalBench2(BenchmarkBase):
             raise UsageError(str(error)) from None
         try:
             tasks = self._load(self.env.skip_tasks)
-            self._unread = sorted(name for name in self.env.skip_tasks if not _has_globs([name]))
+            self._unread |= {name: NAMED for name in self.env.skip_tasks if not _has_globs([name])}
             return tasks
         except (DatasetError, TaskError, UnknownTask) as error:
             raise UsageError(str(error)) from None
@@ -91,20 +91,24 @@ class TerminalBench2(BenchmarkBase):
         env = self.env
         exact = env.task_filter if env.task_filter and not _has_globs(env.task_filter) else None
         dataset = self.dataset + (f"@{env.dataset_revision}" if env.dataset_revision else "")
-        return load_dataset_tasks(dataset, only=exact, skip=skip, split=env.dataset_split)
+        self._unread = {}
+        return load_dataset_tasks(
+            dataset, only=exact, skip=skip, split=env.dataset_split, unsupported=self._unread
+        )
 
     def tasks(self) -> Sequence[BenchmarkTask]:
-        """All tasks of the dataset, by name."""
-        return [describe(task) for task in self.loaded]
+        """All tasks of the dataset, by name; of those that cannot be used, the name alone."""
+        found = [*map(describe, self.loaded), *map(BenchmarkTask, self._unread)]
+        return sorted(found, key=lambda task: task.name)
 
     def skipped(self) -> Sequence[Skipped]:
-        """Tasks that the backend cannot run."""
+        """Tasks that the backend cannot run, or nothing here."""
         unfit = UNFIT.get(self.backend, {})
         found = [Skipped(task.name, unfit[task.name]) for task in self.loaded if task.name in unfit]
         if self.backend in WITHOUT_IMAGES:
             reason = "it needs a container: give --backend docker"
             found += [Skipped(task.name, reason) for task in self.loaded if not task.config.local]
-        return [*found, *(Skipped(name, NAMED) for name in self._unread)]
+        return [*found, *(Skipped(name, reason) for name, reason in self._unread.items())]
 
     def rollout(self, task: BenchmarkTask) -> RolloutSpec:
         """How a task is run: its image, its own limits, its tests afterwards.
