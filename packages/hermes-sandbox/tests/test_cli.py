@@ -77,7 +77,9 @@ def test_doctor_reports_every_backend_as_json() -> None:
     found = {each["backend"]: each for each in json.loads(done.stdout)}
     assert {"local", "docker", "ssh", "singularity", "modal", "daytona"} <= set(found)
     assert found["local"]["ok"]
-    assert "host" in found["ssh"]["detail"]
+    assert found["ssh"]["detail"] == "the ssh backend needs the option host"
+    assert found["ssh"]["remedy"].endswith("--option ssh.host=HOST")
+    assert [name for name, each in found.items() if not each["ok"] and not each["remedy"]] == []
     assert done.returncode == 0
 
 

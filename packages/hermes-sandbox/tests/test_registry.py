@@ -21,6 +21,11 @@ def test_an_unknown_option_names_the_backend() -> None:
         get_backend("local", colour="red")
 
 
+def test_a_missing_option_is_named() -> None:
+    with pytest.raises(TypeError, match=r"ssh backend needs the option host; give .*ssh\.host=HOST"):
+        get_backend("ssh")
+
+
 async def test_a_label_of_ours_is_refused() -> None:
     from hermes_sandbox import SandboxSpec
 

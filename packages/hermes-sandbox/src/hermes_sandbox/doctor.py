@@ -23,7 +23,7 @@ class Diagnosis:
         backend: Its name.
         ok: Whether a sandbox can be used.
         detail: Versions and addresses, or what is wrong.
-        remedy: What to install or set.
+        remedy: What to install or set, where it cannot.
         start_seconds: From the request to the first command's result; None when nothing was started.
         exec_seconds: The median of a few empty commands after that.
     """
@@ -59,11 +59,21 @@ async def diagnose(
         async with asyncio.timeout(timeout):
             return await _diagnose(name, options, spec, start)
     except TimeoutError:
-        return Diagnosis(name, False, f"no answer within {timeout:g} s")
-    except TypeError as error:
-        return Diagnosis(name, False, str(error), f"give --option {name}.NAME=VALUE")
-    except (SandboxError, ValueError, OSError, ImportError) as error:
-        return Diagnosis(name, False, str(error) or type(error).__name__)
+        return _failed(
+            name, f"no answer within {timeout:g} s", "see whether it can be reached, or give --timeout"
+        )
+    except (SandboxError, TypeError, ValueError, OSError, ImportError) as error:
+        return _failed(name, str(error) or type(error).__name__)
+
+
+def _failed(name: str, said: str, remedy: str = "") -> Diagnosis:
+    """What failed, with its remedy, which is the last part of the message where it is not apart."""
+    if not remedy:
+        detail, parted, last = said.rpartition("; ")
+        said, remedy = (
+            (detail, last) if parted else (said, f"see what the README of hermes-sandbox says of {name}")
+        )
+    return Diagnosis(name, False, said, remedy)
 
 
 async def _diagnose(name: str, options: Mapping[str, Any], spec: SandboxSpec, start: bool) -> Diagnosis:
@@ -72,8 +82,10 @@ async def _diagnose(name: str, options: Mapping[str, Any], spec: SandboxSpec, st
         report = await backend.preflight()
     finally:
         await backend.close()
-    if not report.ok or not start:
-        return Diagnosis(name, report.ok, report.detail, report.remedy)
+    if not report.ok:
+        return _failed(name, report.detail, report.remedy)
+    if not start:
+        return Diagnosis(name, True, report.detail)
     if name in ("local", "ssh"):
         spec = replace(spec, image=None)
     elif name == "singularity" and isinstance(spec.image, str) and ":" in spec.image:

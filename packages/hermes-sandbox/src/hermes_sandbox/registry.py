@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 from collections.abc import Generator, Iterable, Mapping
+from dataclasses import MISSING, fields
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ def backend_class(name: str) -> Any:
         except ImportError as error:
             if extra and not (error.name or "").startswith("hermes_sandbox"):
                 raise Unavailable(
-                    f"the {name} backend needs {error.name!r}: pip install 'hermes-sandbox[{extra}]'"
+                    f"the {name} backend needs {error.name!r}; pip install 'hermes-sandbox[{extra}]'"
                 ) from error
             raise
     for point in _entry_points():
@@ -72,6 +73,14 @@ def backend_class(name: str) -> Any:
 def get_backend(name: str, **options: Any) -> Backend:
     """A backend, with options as its `Options` dataclass names them."""
     kind = backend_class(name)
+    needed = [
+        field.name for field in fields(kind.Options) if field.default is field.default_factory is MISSING
+    ]
+    if missing := [each for each in needed if each not in options]:
+        given = " ".join(f"--option {name}.{each}={each.upper()}" for each in missing)
+        raise TypeError(
+            f"the {name} backend needs the option {', '.join(missing)}; give it, on the command line as {given}"
+        )
     try:
         return kind(kind.Options(**options))
     except TypeError as error:
