@@ -73,6 +73,28 @@ def test_a_task_that_is_not_supported_is_skipped_unless_it_is_asked_for_by_name(
         select(evaluation(tasks, task_filter="alpha,beta"))
 
 
+def test_tasks_that_this_machines_docker_cannot_run_are_skipped_with_the_reason(tasks, tmp_path, monkeypatch):
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    for name, line in (
+        ("alpha", "gpus = 1"),
+        ("beta", 'network_mode = "allowlist"\nallowed_hosts = ["pypi.org"]'),
+    ):
+        (tasks / name / "task.toml").write_text(f'[environment]\ndocker_image = "an/image:1"\n{line}\n')
+
+    def skipped(driver):
+        monkeypatch.setattr("hermes_benchmarks.terminal_bench.benchmark.GPU_DRIVERS", [driver])
+        return {task.name: task.reason for task in select(evaluation(tasks)).skipped}
+
+    network = {"beta": "Docker cannot restrict its network to some hosts"}
+    assert skipped(tmp_path / "no driver") == {
+        "alpha": "it needs a GPU, and this machine has no driver for one",
+        **network,
+    }
+    assert skipped(tmp_path) == network
+    monkeypatch.setenv("DOCKER_HOST", "tcp://gpu-box:2375")
+    assert skipped(tmp_path / "no driver") == network
+
+
 def test_tasks_with_absolute_paths_do_not_run_on_this_machine(tasks):
     with pytest.raises(UsageError, match=r"all 3 are skipped \(it needs a container"):
         select(evaluation(tasks, terminal_backend="local"))

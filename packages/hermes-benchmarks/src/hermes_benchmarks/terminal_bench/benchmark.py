@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hermes_envs.harbor import Task, TaskError, UnknownTask
@@ -18,8 +20,6 @@ from hermes_benchmarks.terminal_bench.plan import rollout_of, system_prompt
 from hermes_benchmarks.verdict import Verdict
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hermes_envs import Reward, RolloutSpec
 
     from hermes_benchmarks.record import TrialRecord
@@ -32,6 +32,8 @@ UNFIT: Mapping[str, Mapping[str, str]] = {
     ),
 }
 """Tasks that a backend is known not to be able to run, with the reason."""
+GPU_DRIVERS = ("/proc/driver/nvidia", "/dev/dxg")
+"""What is there where a GPU may be: NVIDIA's driver, also seen from inside a container, or that of WSL."""
 
 
 class TerminalBench2(BenchmarkBase):
@@ -108,6 +110,10 @@ class TerminalBench2(BenchmarkBase):
         if self.backend in WITHOUT_IMAGES:
             reason = "it needs a container: give --backend docker"
             found += [Skipped(task.name, reason) for task in self.loaded if not task.config.local]
+        if self.backend == "docker":
+            found += [
+                Skipped(task.name, reason) for task in self.loaded if (reason := lacking_on_docker(task))
+            ]
         return [*found, *(Skipped(name, reason) for name, reason in self._unread.items())]
 
     def rollout(self, task: BenchmarkTask) -> RolloutSpec:
@@ -202,6 +208,19 @@ class TBLite(TerminalBench2):
     name: ClassVar[str] = "tblite"
     hub: ClassVar[str] = "NousResearch/openthoughts-tblite"
     config_type: ClassVar[str] = "hermes_benchmarks.terminal_bench.config:TBLiteConfig"
+
+
+def lacking_on_docker(task: Task) -> str:
+    """What a task asks for that Docker, or the Docker of this machine, cannot give; nothing where it may."""
+    if task.config.network not in ("open", "none"):
+        return "Docker cannot restrict its network to some hosts"
+    if task.config.gpus and _docker_is_here() and not any(Path(driver).exists() for driver in GPU_DRIVERS):
+        return "it needs a GPU, and this machine has no driver for one"
+    return ""
+
+
+def _docker_is_here() -> bool:
+    return os.environ.get("DOCKER_HOST", "unix:").startswith("unix:")
 
 
 def describe(task: Task) -> BenchmarkTask:
