@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hermes_tools import HostWorkspace, ToolSession
+from hermes_tools import HostWorkspace, ToolError, ToolSession
 from hermes_tools.toolsets.file.diff import unified_diff
 from hermes_tools.toolsets.file.matching import Edit, apply_edits, find_edits, without_overlaps
 from hermes_tools_calls import call, fail, succeed
 from hermes_tools_waiting import takes_less
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 CODE = "class A:\n    def f(self):\n        return 1\n\n    def g(self):\n        return 2\n"
@@ -48,7 +48,29 @@ async def replace(session: ToolSession, old: str, new: str, **more):
             "if x:\n  y = 2\n  z\n",
             "indentation",
         ),
-        ("\tif x:\n\t\ty\n", "  if x:\n    y", "  if z:\n    y", "\tif z:\n\t  y\n", "indentation"),
+        (
+            "def f(a):\n\tif a:\n\t\tx = 1\n\t\treturn x\n",
+            "    if a:\n        x = 1",
+            "    if a:\n        for x in a:\n            y(x,\n              x)\nz",
+            "def f(a):\n\tif a:\n\t\tfor x in a:\n\t\t\ty(x,\n\t\t\t  x)\nz\n\t\treturn x\n",
+            "indentation",
+        ),
+        (
+            "  if x:\n    y\n",
+            "    if x:\n        y",
+            "    while x:\n        z",
+            "  while x:\n    z\n",
+            "indentation",
+        ),
+        (
+            "  if x:\n    y\n",
+            "\tif x:\n\t\ty",
+            "\tif x:\n\t\tif y:\n\t\t\tz",
+            "  if x:\n    if y:\n      z\n",
+            "indentation",
+        ),
+        ("\tx = 1\n", "x  = 1", "if x:\n    if y:\n        z", "\tif x:\n\t\tif y:\n\t\t\tz\n", "spacing"),
+        ("  a(\n    b)\nc\n", "a(\nb)", "a(\nb)\n", "  a(\n    b)\n\nc\n", "indentation"),
         ("f( a,   b )\n", "f( a, b )", "g(a, b)", "g(a, b)\n", "spacing"),
         ("print(“hi” – x)\n", 'print("hi" - x)', "pass", "pass\n", "typography"),
         ("a\nb", "a \nb ", "c", "c", "trailing_space"),
@@ -60,6 +82,14 @@ async def test_the_ways_an_old_text_is_found(session, tmp_path: Path, text, old,
     result = await replace(session, old, new)
     assert (tmp_path / "a.py").read_text() == after
     assert result["strategy"] == strategy and result["replacements"] == 1 and result["success"] is True
+
+
+async def test_a_guess_at_the_indentation_is_refused(session, tmp_path: Path):
+    text = "\tif a:\n\t\tx = 1\n"
+    (tmp_path / "a.py").write_text(text)
+    message = await fail(session, "patch", path="a.py", old_string="if a:\nx = 1", new_string="if a:\nx = 2")
+    assert "'x = 2' is to be indented" in message and "copy the lines as they are" in message
+    assert (tmp_path / "a.py").read_text() == text
 
 
 async def test_an_old_text_must_be_unique(session, tmp_path: Path):
@@ -156,9 +186,27 @@ async def test_a_patch_of_several_files(session, tmp_path: Path):
     assert (tmp_path / "bin/m.sh").read_text() == "one\n2\n" and (
         tmp_path / "bin/m.sh"
     ).stat().st_mode & 0o777 == 0o755
-    assert result["files_created"] == [str(tmp_path / "new/b.txt")]
-    assert result["files_deleted"] == [str(tmp_path / "old.txt")]
+    assert result["files_modified"] == [str(tmp_path / "a.py")]
+    assert result["files_created"] == [str(tmp_path / "new/b.txt"), str(tmp_path / "bin/m.sh")]
+    assert result["files_deleted"] == [str(tmp_path / "old.txt"), str(tmp_path / "m.sh")]
     assert "+++ /dev/null\n@@ -1,1 +0,0 @@\n-bye\n" in result["diff"]
+
+
+async def test_a_file_moved_twice_is_named_once(session, tmp_path: Path):
+    (tmp_path / "a.py").write_text("1\n")
+    moves = [("b.py", "1", "2"), ("c.py", "2", "3")]
+    lines = [
+        line
+        for to, old, new in moves
+        for line in ("*** Update File: a.py", f"*** Move to: {to}", f"-{old}", f"+{new}")
+    ]
+    result = await v4a(session, *lines)
+    assert (result["files_created"], result["files_deleted"]) == (
+        [str(tmp_path / "c.py")],
+        [str(tmp_path / "a.py")],
+    )
+    assert "files_modified" not in result or result["files_modified"] == []
+    assert [path.name for path in tmp_path.iterdir()] == ["c.py"] and (tmp_path / "c.py").read_text() == "3\n"
 
 
 @pytest.mark.parametrize(
@@ -297,7 +345,10 @@ def test_git_applies_the_diffs(tmp_path: Path, lines, newline, data):
     text = "\n".join(lines) + ("\n" if newline and lines else "")
     old = data.draw(st.sampled_from(["a", "b", "a\n", "\n", "b\na", "é", "a b\n"]))
     new = data.draw(st.sampled_from(["", "x", "x\n", "\n\n", "a", "y\nz\n"]))
-    edits = without_overlaps(list(find_edits(text, old, new)[1]))
+    try:
+        edits = without_overlaps(list(find_edits(text, old, new)[1]))
+    except ToolError:  # lines that follow are at an indentation that stands for two
+        reject()
     after = apply_edits(text, edits)
     diff = unified_diff("f", text, edits)
     if text == after or not text or not after:
@@ -326,7 +377,10 @@ def _patched(folder: Path, text: str, diff: str) -> str:
 def test_what_is_found_replaces_whole_occurrences(lines, wanted, new):
     """Each edit lies in the text, in order, and exactly replaced texts are equal to the one looked for."""
     text = "\n".join(lines)
-    strategy, edits = find_edits(text, "\n".join(wanted), new)
+    try:
+        strategy, edits = find_edits(text, "\n".join(wanted), new)
+    except ToolError:
+        reject()
     assert [edit.start for edit in edits] == sorted(edit.start for edit in edits)
     for edit in edits:
         assert 0 <= edit.start <= edit.end <= len(text)

@@ -111,6 +111,8 @@ async def test_binary_files_are_left_out_and_odd_bytes_are_not(session, tree):
     assert [match["path"] for match in result["matches"]] == ["latin.txt", "z.min.js"]
     assert result["matches"][0]["content"] == "caf\ufffd return"
     assert result["matches"][1]["content"] == "x" * 500 + " [... line cut]"
+    (tree / "named.dat").write_bytes(b"return\0return\n")
+    assert (await succeed(session, "search_files", pattern="return", path="named.dat"))["total_count"] == 0
 
 
 async def test_one_file_and_folders_that_are_left_out(session, tree):

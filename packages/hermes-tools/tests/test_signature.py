@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Optional
 
 import jsonschema
 import pytest
-from hermes_tools import Tool, ToolDefinitionError, ToolSession, default_registry, tool
+from hermes_tools import Tool, ToolDefinitionError, ToolRegistry, ToolSession, default_registry, tool
+from hermes_tools.signature import strict_schema
 from hermes_tools_calls import fail, succeed
 from pydantic import BaseModel, Field
 
@@ -127,8 +128,54 @@ def _check_strict(schema: Any) -> None:
             _check_strict(value)
 
 
+@pytest.mark.parametrize(
+    "hint", [dict, dict[str, int], tuple[int, str], Any, list, list[dict[str, Any]], Point | dict[str, Point]]
+)
+def test_what_strict_mode_cannot_express_stays_without_it(hint: Any):
+    def draw(what: Any) -> str:
+        return ""
+
+    draw.__annotations__["what"] = hint
+    shown = tool(draw).definition(strict=True)["function"]
+    assert "strict" not in shown and shown["parameters"] == tool(draw).parameters
+
+
+class Rise(BaseModel):
+    kind: Literal["rise"]
+    by: Annotated[int, Field(ge=1)]
+
+
+class Turn(BaseModel):
+    kind: Literal["turn"]
+    side: str
+
+
+@tool
+def move(step: Rise | Turn, times: int = 1, fast: bool = False) -> str:
+    """Move."""
+    return f"{step.kind} {times} {fast}"
+
+
+async def test_a_union_is_refused_by_the_form_that_comes_nearest(open_session):
+    session = open_session("custom", registry=ToolRegistry().with_tools(move))
+    for step, words in (
+        ({"kind": "rise", "by": 0}, "`step.by`: must be at least 1"),
+        ({"kind": "fall"}, "meets none of its forms: `step.by`: is required"),
+        (5, "`step`: must be an object, not 5"),
+    ):
+        assert words in await fail(session, "move", step=step)
+
+
+async def test_true_is_no_number(open_session):
+    session = open_session("custom", registry=ToolRegistry().with_tools(move))
+    rise = {"kind": "rise", "by": 1}
+    assert "`times`: must be an integer, not true" in await fail(session, "move", step=rise, times=True)
+    assert "`step.by`: must be an integer" in await fail(session, "move", step=rise | {"by": True})
+    assert (await succeed(session, "move", step=rise, times="2", fast="true"))["result"] == "rise 2 True"
+
+
 def test_in_strict_mode_null_stands_for_the_default():
-    strict = paint.definition(strict=True)["function"]["parameters"]
+    strict = strict_schema(paint.parameters)
     assert {"type": "null"} in strict["properties"]["mode"]["anyOf"]
     assert strict["properties"]["width"]["type"] == ["number", "null"]
     arguments = {

@@ -211,6 +211,26 @@ async def test_a_shell_whose_folder_is_removed_goes_on(session, tmp_path):
     assert (await succeed(session, "terminal", command="pwd"))["output"] == f"{tmp_path}\n"
 
 
+async def test_a_command_may_have_a_terminal_of_its_own(session):
+    result = await succeed(session, "terminal", command="test -t 1 && echo 'a  b'; exit 3", pty=True)
+    assert result == {"output": "a  b\n", "exit_code": 3}
+    asking = {"command": "read -p 'name? ' x; echo got $x", "pty": True, "background": True}
+    started = await succeed(session, "terminal", **asking)
+    of = {"session_id": started["session_id"]}
+    await succeed(session, "process", action="submit", data="bob", **of)
+    await succeed(session, "process", action="wait", timeout=60, **of)
+    assert "got bob" in (await succeed(session, "process", action="log", **of))["output"]
+    await succeed(session, "terminal", command="mkdir bin; ln -s $(command -v mv) bin; export PATH=$PWD/bin")
+    missing = await succeed(session, "terminal", command="true", pty=True)
+    assert missing["exit_code"] == 127 and "util-linux" in missing["output"]
+
+
+async def test_what_means_nothing_here_is_taken_all_the_same(session):
+    more = {"notify_on_complete": True, "watch_patterns": ["x"], "background": True}
+    assert "wait" in (await succeed(session, "terminal", command="true", **more))["output"]
+    assert "no parameter 'other'" in await fail(session, "terminal", command="true", other=1)
+
+
 async def test_wrong_process_calls(session):
     assert "session_id" in await fail(session, "process", action="poll")
     await succeed(session, "terminal", command="true", background=True)

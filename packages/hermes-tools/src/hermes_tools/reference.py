@@ -42,6 +42,8 @@ def _tool(tool: Tool) -> str:
         rows.append("| Parameter | Type | Default | Meaning |\n|---|---|---|---|")
         rows += [_parameter(tool, name, schema) for name, schema in tool.parameters["properties"].items()]
         rows.append("")
+    if tool.ignored:
+        rows.append(f"Taken and ignored: {', '.join(f'`{name}`' for name in sorted(tool.ignored))}.\n")
     results = list(_results(tool))
     if results:
         rows += ["| Result | Meaning |\n|---|---|", *results, ""]

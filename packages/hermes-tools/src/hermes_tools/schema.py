@@ -8,10 +8,12 @@ uniqueItems and local `$ref`s (draft 2020-12). `pattern` and `format` are not ch
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, cast
 
 JsonSchema = Mapping[str, Any]
 MAX_REFERENCES = 32
+MAX_PROBLEMS = 8
 
 
 def resolve(schema: JsonSchema, root: JsonSchema) -> JsonSchema:
@@ -51,11 +53,12 @@ def problems(value: Any, schema: JsonSchema, root: JsonSchema | None = None, pat
     root = schema if root is None else root
     schema = resolve(schema, root)
     where = f"`{path}`: " if path else ""
-    for word, combine in (("anyOf", any), ("oneOf", any), ("allOf", all)):
-        branches: list[JsonSchema] = schema.get(word, [])
-        if branches and not combine(fits(value, branch, root) for branch in branches):
-            yield f"{where}must be {_union_name(branches, root)}, not {show(value)}"
+    for word in ("anyOf", "oneOf"):
+        if found := _union_problems(value, schema.get(word, []), root, path):
+            yield from found
             return
+    for branch in schema.get("allOf", ()):
+        yield from problems(value, branch, root, path)
     if "enum" in schema and value not in schema["enum"]:
         yield f"{where}must be one of {', '.join(map(show, schema['enum']))}, not {show(value)}"
     if "const" in schema and value != schema["const"]:
@@ -69,6 +72,27 @@ def problems(value: Any, schema: JsonSchema, root: JsonSchema | None = None, pat
         yield from _object_problems(cast(dict[str, Any], value), schema, root, path)
     if isinstance(value, list):
         yield from _array_problems(cast(list[Any], value), schema, root, path)
+
+
+def _union_problems(value: Any, branches: list[JsonSchema], root: JsonSchema, path: str) -> list[str]:
+    """None if the value meets one of the branches, else what is wrong by those that come nearest."""
+    near: list[list[str]] = []
+    for branch in branches:
+        # Each branch is looked at once, and not to its end: nested unions would take for ever.
+        found = list(islice(problems(value, branch, root, path), MAX_PROBLEMS))
+        if not found:
+            return []
+        kinds = types_of(resolve(branch, root))
+        if not kinds or any(_IS_TYPE[kind](value) for kind in kinds if kind in _IS_TYPE):
+            near.append(found)
+    where = f"`{path}`: " if path else ""
+    if not near:
+        return [f"{where}must be {_union_name(branches, root)}, not {show(value)}"] if branches else []
+    nearest = [found for found in near if len(found) == min(map(len, near))]
+    if len(nearest) == 1:
+        return nearest[0]
+    forms = ", or ".join(" and ".join(found) for found in nearest[:3])
+    return [f"{where}meets none of its forms: {forms}"]
 
 
 def _value_problems(value: Any, schema: JsonSchema, where: str) -> Iterator[str]:

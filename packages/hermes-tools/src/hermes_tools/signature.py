@@ -9,7 +9,7 @@ from hermes_tools.coerce import coerce
 from hermes_tools.docstring import read_docstring
 from hermes_tools.errors import ArgumentsError, ToolDefinitionError
 from hermes_tools.results import JsonDict
-from hermes_tools.schema import JsonSchema, problems, resolve, show, types_of
+from hermes_tools.schema import JsonSchema, fits, problems, resolve, show, types_of
 from hermes_tools.tool import unknown_argument
 
 
@@ -89,16 +89,25 @@ class FunctionArguments:
         """Check by pydantic; where that fails, coerce by the schema and check again."""
         from pydantic import ValidationError
 
-        try:
-            return (), self._adapter.validate_python(values)
-        except ValidationError:
-            pass
-        coerced = coerce(values, self.schema)
-        try:
-            return (), self._adapter.validate_python(coerced)
-        except ValidationError as error:
-            found = list(problems(coerced, self.schema)) or list(_sentences(error, self.schema))
-            raise _arguments_error(tool_name, found, self.schema) from None
+        tried, sentences = values, list[str]()
+        for change in (None, coerce):
+            tried = change(values, self.schema) if change else values
+            try:
+                # Pydantic takes true for 1, which no model means: of booleans the schema is the judge.
+                if not _holds_boolean(tried) or fits(tried, self.schema):
+                    return (), self._adapter.validate_python(tried)
+            except ValidationError as error:
+                sentences = list(_sentences(error, self.schema))
+        found = list(problems(tried, self.schema)) or sentences
+        raise _arguments_error(tool_name, found, self.schema)
+
+
+def _holds_boolean(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_boolean, cast(JsonDict, value).values()))
+    if isinstance(value, list):
+        return any(map(_holds_boolean, cast(list[Any], value)))
+    return isinstance(value, bool)
 
 
 def _type_hints(function: Callable[..., Any], names: JsonDict) -> JsonDict:
@@ -222,6 +231,21 @@ def _inline(schema: Any, definitions: JsonDict, keep: set[str], naming: bool = F
         for key, value in schema.items()
         if naming or key != "title"
     }
+
+
+def is_closed(schema: JsonSchema) -> bool:
+    """Whether it says of every value what it may be, with every key of every object, as OpenAI's strict mode asks."""
+    if schema.get("additionalProperties") or "prefixItems" in schema or "patternProperties" in schema:
+        return False
+    kinds = types_of(schema)
+    if not kinds and not any(word in schema for word in ("$ref", "enum", "const", "anyOf", "oneOf", "allOf")):
+        return False
+    if ("object" in kinds and "properties" not in schema) or ("array" in kinds and "items" not in schema):
+        return False
+    parts = [*cast(JsonDict, schema.get("properties", {})).values(), *schema.get("$defs", {}).values()]
+    parts += [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, ())]
+    parts += [schema["items"]] if "items" in schema else []
+    return all(isinstance(part, Mapping) and is_closed(cast(JsonSchema, part)) for part in parts)
 
 
 def strict_schema(schema: JsonSchema) -> JsonDict:

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -28,6 +28,7 @@ class Tool:
         deadline: Seconds a call may take, or None where the tool sees to that itself.
         lane: Calls of one lane that change something run alone, in the order they were made; None: no order.
         read_only: Whether a call changes nothing, so that it may run beside others of its lane.
+        ignored: Parameters that have no meaning here and are not shown, but taken from models that were trained on them.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Tool:
         deadline: float | None = DEFAULT_DEADLINE,
         lane: str | None = None,
         read_only: bool = False,
+        ignored: Collection[str] = (),
     ) -> None:
         if not name or len(name) > 64 or not _NAME_CHARACTERS.issuperset(name):
             raise ToolDefinitionError(
@@ -51,6 +53,7 @@ class Tool:
         self.deadline = deadline
         self.lane = lane
         self.read_only = read_only
+        self.ignored = frozenset(ignored)
         self._make_arguments = arguments
         self._async = inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(
             getattr(handler, "__call__", None)  # noqa: B004 - the method itself is inspected, not callability
@@ -72,7 +75,7 @@ class Tool:
             description: What the model is told of it.
             parameters: JSON Schema of an object; arguments are coerced to it and checked against it.
             handler: Called with the session and the arguments, a dictionary; async or not.
-            options: `toolset`, `deadline`, `lane` and `read_only` as for `Tool`.
+            options: `toolset`, `deadline`, `lane`, `read_only` and `ignored` as for `Tool`.
         """
 
         def arguments() -> "Arguments":
@@ -102,16 +105,19 @@ class Tool:
 
         Args:
             strict: The variant for strict mode: every parameter required, those with a default nullable, no
-                further ones allowed. A null argument then stands for the default.
+                further ones allowed. A null argument then stands for the default. A tool whose parameters strict mode
+                cannot express, such as an object of any keys, stays without.
         """
-        from hermes_tools.signature import strict_schema
+        from hermes_tools.signature import is_closed, strict_schema
 
         function: JsonDict = {
             "name": self.name,
             "description": self.description,
-            "parameters": strict_schema(self.parameters) if strict else self.parameters,
+            "parameters": self.parameters,
         }
-        return {"type": "function", "function": {**function, "strict": True} if strict else function}
+        if strict and is_closed(self.parameters):
+            function |= {"parameters": strict_schema(self.parameters), "strict": True}
+        return {"type": "function", "function": function}
 
     def parse(self, arguments: str | Mapping[str, Any] | None) -> tuple[tuple[Any, ...], JsonDict]:
         """Check and coerce a call's arguments.
@@ -125,7 +131,10 @@ class Tool:
         Raises:
             ArgumentsError: It says what does not fit and what would.
         """
-        return self._arguments.parse(self.name, load_arguments(arguments))
+        values = load_arguments(arguments)
+        if self.ignored:
+            values = {name: value for name, value in values.items() if name not in self.ignored}
+        return self._arguments.parse(self.name, values)
 
     async def run(self, session: "ToolSession", args: tuple[Any, ...], kwargs: JsonDict) -> Any:
         """Call the handler with what `parse` returned."""
@@ -153,6 +162,7 @@ def tool(
     deadline: float | None = DEFAULT_DEADLINE,
     lane: str | None = None,
     read_only: bool = False,
+    ignored: Collection[str] = (),
 ) -> Callable[[Callable[..., Awaitable[Any]] | Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -164,6 +174,7 @@ def tool(
     deadline: float | None = DEFAULT_DEADLINE,
     lane: str | None = None,
     read_only: bool = False,
+    ignored: Collection[str] = (),
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a tool of a typed function; nothing is registered.
 
@@ -178,6 +189,7 @@ def tool(
         deadline: Seconds a call may take; None where the tool sees to that itself.
         lane: See `Tool`.
         read_only: See `Tool`.
+        ignored: See `Tool`.
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
@@ -201,6 +213,7 @@ def tool(
             deadline=deadline,
             lane=lane,
             read_only=read_only,
+            ignored=ignored,
         )
 
     return decorate if function is None else decorate(function)

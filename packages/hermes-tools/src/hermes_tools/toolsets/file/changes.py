@@ -68,7 +68,7 @@ class Changes:
         """A file gets a new text."""
         self._now[path] = text
         self._diffs.append(diff)
-        if path not in (*self.modified, *self.created):
+        if path not in (*self.modified, *self.created, *self._moves):
             self.modified.append(path)
 
     async def create(self, path: str, text: str) -> None:
@@ -98,6 +98,12 @@ class Changes:
         """
         if await self._exists(new_path):
             raise ToolError(f"Cannot move {path}: {new_path} exists already.")
+        if path in self.modified:
+            self.modified.remove(path)
+            self.deleted.append(path)
+        else:
+            self.created.remove(self._moves.get(path, path))
+        self.created.append(new_path)
         self._moves[path] = new_path
 
     async def _exists(self, path: str) -> bool:

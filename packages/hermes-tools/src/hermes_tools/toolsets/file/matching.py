@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
+from hermes_tools.toolsets.file.indentation import reindent
+
 _PLAIN = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′", "'"),
@@ -144,27 +146,6 @@ def _edit(lines: Lines, index: int, wanted: list[str], new: str, whole: bool, mo
     if move:
         new = "\n".join(reindent(new.split("\n"), wanted, lines.lines[index:after]))
     return Edit(start, end, new)
-
-
-def reindent(new: list[str], wanted: list[str], found: list[str]) -> list[str]:
-    """New lines, moved by the difference between the indentation of the lines looked for and those found."""
-    pair = next(((_indent(w), _indent(f)) for w, f in zip(wanted, found, strict=True) if w.strip()), ("", ""))
-    old_indent, file_indent = pair
-    if old_indent == file_indent:
-        return new
-    if file_indent.endswith(old_indent):
-        added = file_indent[: len(file_indent) - len(old_indent)]
-        return [added + line if line.strip() else line for line in new]
-    if old_indent.endswith(file_indent):
-        removed = old_indent[: len(old_indent) - len(file_indent)]
-        return [line.removeprefix(removed) for line in new]
-    return [
-        file_indent + line.removeprefix(old_indent) if line.startswith(old_indent) else line for line in new
-    ]
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
 
 
 def apply_edits(text: str, edits: list[Edit]) -> str:

@@ -21,8 +21,8 @@ class PatchResult:
         success: True; a patch that fails is an error and changes nothing.
         diff: Unified diff of all changes.
         files_modified: Files changed.
-        files_created: Files made.
-        files_deleted: Files removed.
+        files_created: Files made, and the new paths of files moved.
+        files_deleted: Files removed, and the old paths of files moved.
         replacements: How many places were replaced, in mode replace.
         strategy: How the old text was found, in mode replace: exact, trailing_space, indentation, spacing, typography.
     """

@@ -113,7 +113,7 @@ class Searcher:
         # The last glob that matches decides, so that one such as * does not bring the excluded folders back.
         globs = [f"-g {shlex.quote(self._glob)}"] if self._glob else []
         globs += [f"-g '!{name}/'" for name in EXCLUDED]
-        rg = f'rg {_RG_COMMON} -c {" ".join(globs)} -e "$P" -- "$F"; [ $? -le 1 ] || exit {BAD_PATTERN}'
+        rg = f'{_TEXT} || exit 0; rg {_RG_COMMON} -c {" ".join(globs)} -e "$P" -- "$F"; [ $? -le 1 ] || exit {BAD_PATTERN}'
         files = f'grep -r $mode -IlZ {_LEFT_OUT} -e "$P" -- "$F"'
         if self._glob:
             named = f'{{ if [ "$F" = ./ ]; then {_FIND} | {_glob_filter(self._glob)}; else printf "%s\\0" "$F"; fi; }}'
@@ -197,6 +197,8 @@ class Searcher:
 
 # ripgrep would decode UTF-16, which is binary to grep.
 _RG_COMMON = "--no-config --no-ignore --hidden --no-messages --color never --engine auto --null --with-filename -E none"
+# A file that is named it searches although it is binary.
+_TEXT = '{ [ "$F" = ./ ] || ! command -v grep >/dev/null || LC_ALL=C grep -qI -e "" -- "$F"; }'
 _LEFT_OUT = " ".join(f"--exclude-dir={name}" for name in EXCLUDED)
 _PRUNE = " -o ".join(f"-name {name}" for name in EXCLUDED)
 _FIND = rf"find . -mindepth 1 -type d \( {_PRUNE} \) -prune -o -type f -print0"

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hermes_tools.errors import ToolError
-from hermes_tools.toolsets.file.matching import FALLBACKS, Edit, Lines, reindent
+from hermes_tools.toolsets.file.indentation import reindent
+from hermes_tools.toolsets.file.matching import FALLBACKS, Edit, Lines
 
 Action = Literal["update", "add", "delete"]
 BEGIN, END, END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of File"
@@ -234,7 +235,8 @@ def _hunk_edits(lines: Lines, at: int, hunk: Hunk, tolerant: bool) -> list[Edit]
     def flush() -> None:
         nonlocal removed
         if removed or added:
-            moved = reindent(added, hunk.old, found) if tolerant else added
+            instead = index - at - removed if removed else None
+            moved = reindent(added, hunk.old, found, instead) if tolerant else added
             edits.append(_replacement(lines, index - removed, removed, list(moved)))
         removed = 0
         added.clear()

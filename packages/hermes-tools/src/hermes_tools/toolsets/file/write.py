@@ -22,7 +22,7 @@ class WriteFileResult:
     bytes_written: int
 
 
-@tool(toolset="file", lane="workspace", deadline=120)
+@tool(toolset="file", lane="workspace", deadline=120, ignored=("cross_profile",))
 async def write_file(
     session: ToolSession,
     path: Annotated[str, "The file: absolute, or relative to the shell's folder; ~ is the home folder."],

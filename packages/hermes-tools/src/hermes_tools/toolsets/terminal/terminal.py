@@ -1,6 +1,7 @@
 """The `terminal` tool."""
 
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -21,6 +22,10 @@ TIMED_OUT = 124
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[=>78cDEHMNOZ])"
 )
+_IN_A_TERMINAL = """(
+command -v script >/dev/null || {{ echo "A terminal needs the program script (package bsdutils or util-linux)." >&2; exit 127; }}
+SHELL=$BASH TERM=${{TERM:-xterm}} exec script -qefc {command} /dev/null
+)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class TerminalResult:
     pid: int | None = None
 
 
-@tool(toolset="terminal", deadline=None, lane="workspace")
+@tool(toolset="terminal", deadline=None, lane="workspace", ignored=("notify_on_complete", "watch_patterns"))
 async def terminal(
     session: ToolSession,
     command: Annotated[str, "The bash command or script to run."],
@@ -57,6 +62,10 @@ async def terminal(
     workdir: Annotated[
         str | None, "Folder to run this one command in; by default where the shell is."
     ] = None,
+    pty: Annotated[
+        bool,
+        "Give the command a terminal of its own, for programs that want one; it cannot change the shell.",
+    ] = False,
 ) -> TerminalResult:
     """Run a command in a bash shell.
 
@@ -68,17 +77,22 @@ async def terminal(
         raise ToolError("A command cannot contain a null byte.")
     shell = session.state(SessionShell)
     folder = await shell.resolve(workdir) if workdir is not None else None
+    if pty:
+        command = _IN_A_TERMINAL.format(command=shlex.quote(command))
     if background:
         started = await session.state(Processes).start(command, folder or shell.cwd)
-        text = f"Started in the background as {started.session_id}."
+        text = f"Started in the background as {started.session_id}. The process tool's wait tells when it has ended."
         return TerminalResult(text, 0, session_id=started.session_id, pid=started.handle.pid)
     seconds = min(timeout or session.terminal_timeout, MAX_TIMEOUT)
     result = await shell.run(command, timeout=seconds, workdir=folder, output_limit=CAPTURED_BYTES)
-    return await _finished(session, result, seconds)
+    text = result.output.replace("\r\n", "\n") if pty else result.output
+    return await _finished(session, text, result, seconds)
 
 
-async def _finished(session: ToolSession, result: CommandResult, seconds: float) -> TerminalResult:
-    text = strip_escapes(result.output)
+async def _finished(
+    session: ToolSession, output: str, result: CommandResult, seconds: float
+) -> TerminalResult:
+    text = strip_escapes(output)
     error, code = None, result.exit_code
     if result.timed_out:
         error = f"The command was killed after {seconds:g} seconds; the shell is still usable."
