@@ -5,6 +5,7 @@ from hermes_benchmarks.plan import make_plan
 from hermes_benchmarks.selection import select
 from hermes_benchmarks.terminal_bench import TBLite, TerminalBench2, TerminalBenchConfig
 from hermes_benchmarks.terminal_bench.config import TBLiteConfig
+from hermes_benchmarks.ycb import YcBench, YcBenchConfig
 from hermes_benchmarks_support import record
 
 TOML = """
@@ -197,11 +198,29 @@ def test_tblite_differs_by_dataset_and_timeout():
     assert TerminalBench2(TerminalBenchConfig()).env.task_timeout == 1800
 
 
-async def test_a_task_can_be_scored_by_a_program():
-    settings = TerminalBenchConfig.model_validate({"env": {"task_filter": "log-report"}})
-    outcome = await TerminalBench2(settings).rollout_and_score_eval("log-report")
+@pytest.mark.parametrize("item", ["log-report", {"task_name": "log-report", "difficulty": "easy"}])
+async def test_a_task_can_be_scored_by_a_program(item):
+    outcome = await TerminalBench2().rollout_and_score_eval(item)
     assert (outcome["passed"], outcome["reward"], outcome["task_name"]) == (True, 1.0, "log-report")
     assert outcome["trajectory"]["steps"]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("log-reprot", "did you mean 'log-report'"),
+        ({"task_name": "git-mrge"}, "'git-merge'"),
+        ({}, "no task 'None'"),
+    ],
+)
+async def test_an_item_that_is_no_task_is_refused(item, said):
+    with pytest.raises(UsageError, match=said):
+        await TerminalBench2().rollout_and_score_eval(item)
+
+
+def test_every_benchmark_has_defaults():
+    assert TBLite().config == TBLiteConfig()
+    assert YcBench().config == YcBenchConfig()
 
 
 def test_no_key_of_a_backend_is_written_down(tasks):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
-from hermes_benchmarks.lookup import reference_of
+from hermes_benchmarks.lookup import load_object, reference_of
 
 Measure: TypeAlias = Literal["pass@1", "mean reward"]
 
@@ -85,8 +85,8 @@ class BenchmarkBase:
     measure: ClassVar[Measure] = "pass@1"
     """The headline: how often a trial passes, or, where passing means little, its mean reward."""
 
-    def __init__(self, config: EvaluationConfig) -> None:
-        self.config = config
+    def __init__(self, config: EvaluationConfig | None = None) -> None:
+        self.config = config or cast("type[EvaluationConfig]", load_object(self.config_type))()
 
     @property
     def default_agent(self) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from hermes_envs.harbor import Task, TaskError, UnknownTask
 from hermes_envs.harbor.rollout import WITHOUT_IMAGES
@@ -48,9 +48,9 @@ class TerminalBench2(BenchmarkBase):
     hub: ClassVar[str] = "NousResearch/terminal-bench-2"
     config_type: ClassVar[str] = "hermes_benchmarks.terminal_bench.config:TerminalBenchConfig"
 
-    def __init__(self, config: TerminalBenchConfig) -> None:
+    def __init__(self, config: TerminalBenchConfig | None = None) -> None:
         super().__init__(config)
-        self.env = config.env
+        self.env = cast("TerminalBenchConfig", self.config).env
         self._unread: dict[str, str] = {}
 
     @property
@@ -182,14 +182,19 @@ class TerminalBench2(BenchmarkBase):
             "--openai.model_name NAME, with OPENAI_API_KEY or OPENROUTER_API_KEY set, or --openai.base_url URL."
         )
 
-    async def rollout_and_score_eval(self, eval_item: BenchmarkTask | Task | str) -> dict[str, Any]:
+    async def rollout_and_score_eval(
+        self, eval_item: BenchmarkTask | Task | Mapping[str, Any] | str
+    ) -> dict[str, Any]:
         """Run and grade one task, for those who script the benchmark; nothing is written.
 
         Args:
-            eval_item: A task, or its name.
+            eval_item: A task, its name, or a mapping with its name under `task_name`, such as a dataset's row.
 
         Returns:
             passed, reward (None when it could not be graded), verdict, task_name, category, turns_used, error, trajectory (ATIF).
+
+        Raises:
+            UsageError: There is no such task, and the nearest is named; or it cannot run here.
         """
         from hermes_benchmarks.terminal_bench.scripting import score_one
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from hermes_envs.harbor import Task
 
+from hermes_benchmarks.errors import UsageError
 from hermes_benchmarks.evaluation import Evaluation
 from hermes_benchmarks.files import read_json
-from hermes_benchmarks.lookup import reference_of
+from hermes_benchmarks.lookup import nearest, reference_of
 from hermes_benchmarks.metrics import metrics_of, write_metrics
 from hermes_benchmarks.progress import Tally, make_progress
 from hermes_benchmarks.runner import Run
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
     from hermes_benchmarks.terminal_bench.benchmark import TerminalBench2
 
 
-async def score_one(benchmark: TerminalBench2, item: BenchmarkTask | Task | str) -> dict[str, Any]:
+async def score_one(
+    benchmark: TerminalBench2, item: BenchmarkTask | Task | Mapping[str, Any] | str
+) -> dict[str, Any]:
     """Run and grade one task in a folder that is deleted again."""
-    name = item if isinstance(item, str) else item.name
     evaluation = Evaluation(benchmark, benchmark.config)
+    name = _runnable(evaluation, item)
     with TemporaryDirectory(prefix="hermes-trial-") as folder:
         spec = TrialSpec(folder, reference_of(type(benchmark)), benchmark.config, name, 1)
         try:
@@ -45,6 +49,19 @@ async def score_one(benchmark: TerminalBench2, item: BenchmarkTask | Task | str)
         "error": record.message or None,
         "trajectory": trajectory,
     }
+
+
+def _runnable(evaluation: Evaluation, item: BenchmarkTask | Task | Mapping[str, Any] | str) -> str:
+    """The name of the task that is meant."""
+    if isinstance(item, Mapping):
+        item = str(item.get("task_name"))
+    name = item if isinstance(item, str) else item.name
+    if name not in evaluation.tasks:
+        raise UsageError(f"there is no task {name!r}{nearest(name, evaluation.tasks)}")
+    for task in evaluation.skipped():
+        if task.name == name:
+            raise UsageError(f"{name} cannot run: {task.reason}")
+    return name
 
 
 async def evaluate_all(benchmark: TerminalBench2) -> dict[str, float]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
 from hermes_envs import Limits, RolloutSpec
 from hermes_sandbox import SandboxSpec
@@ -97,9 +97,9 @@ class YcBench(BenchmarkBase):
     config_type: ClassVar[str] = "hermes_benchmarks.ycb.benchmark:YcBenchConfig"
     measure: ClassVar[Measure] = "mean reward"
 
-    def __init__(self, config: YcBenchConfig) -> None:
+    def __init__(self, config: YcBenchConfig | None = None) -> None:
         super().__init__(config)
-        self.env = config.env
+        self.env = cast("YcBenchConfig", self.config).env
 
     @property
     def agents(self) -> Mapping[str, AgentFactory]:
