@@ -274,3 +274,18 @@ def test_bare_names_of_tools_read_alike_in_any_pieces(name, tool):
         for size in (1, 2, 3):
             pieces = [text[at : at + size] for at in range(0, len(text), size)]
             assert check_stream(parser, text, pieces) is None
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@pytest.mark.parametrize("name", list_parsers())
+def test_an_opener_before_itself_reads_alike_in_any_pieces(name, lenient):
+    """A flood of openers takes a short cut, which depends on how much of it is in hand."""
+    texts = [case.text for case in load_cases(name) if case.calls and len(case.text) < 200][:3]
+    for text in [*texts, RENDERERS[name]([("f", {"a": "b"}), ("now", {})])]:
+        for opener in catalog.load(name).openers:
+            bare = text[max(0, text.find(opener)) :].replace(opener, opener * 2)
+            for doubled in (bare, text + bare):
+                parser = get_parser(name, TOOLS, lenient=lenient)
+                for size in (1, 2, len(opener)):
+                    pieces = [doubled[at : at + size] for at in range(0, len(doubled), size)]
+                    assert check_stream(parser, doubled, pieces) is None

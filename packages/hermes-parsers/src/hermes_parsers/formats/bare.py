@@ -16,8 +16,6 @@ _GIGACHAT_BLOCK = JsonBlock(_GIGACHAT)
 
 
 def _read_llama(scan: Scan, marker: str) -> Steps:
-    if marker == _PYTHON_TAG:
-        return True
     return (yield from read_bare(scan, marker, separator=";"))
 
 
@@ -56,12 +54,18 @@ def _read_gigachat(scan: Scan, marker: str) -> Steps:
 
 FORMATS = {
     "llama3_json": Format(
-        "llama3_json", openers=(_PYTHON_TAG, "{", "["), read=_read_llama, special=(_PYTHON_TAG,)
+        "llama3_json",
+        openers=("{", "["),
+        read=_read_llama,
+        never_twice=True,
+        dropped=(_PYTHON_TAG,),
+        special=(_PYTHON_TAG,),
     ),
     "xlam": Format(
         "xlam",
         openers=(*_XLAM_TAGS, _FENCE, "[", "{"),
         read=_read_xlam,
+        never_twice=True,
         closers=("</tool_call>",),
     ),
     "gigachat3": with_skipped(
@@ -69,6 +73,7 @@ FORMATS = {
             "gigachat3",
             openers=_GIGACHAT,
             read=_read_gigachat,
+            never_twice=True,
             special=("<|message_sep|>", "<|role_sep|>", "<|function_call|>"),
             end_of_turn=(*END_OF_TURN, "<|role_sep|>"),
         ),

@@ -13,6 +13,7 @@ def _gemma(name: str, tags: Gemma, thinking: tuple[tuple[str, str], ...]) -> For
         name,
         openers=(tags.opener,),
         read=tags,
+        never_twice=True,
         closers=(tags.close,),
         thinking=thinking,
         special=(tags.opener, tags.close, tags.quote),

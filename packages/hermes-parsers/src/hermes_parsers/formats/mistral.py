@@ -10,6 +10,7 @@ FORMATS = {
             "mistral",
             openers=(MARKER,),
             read=read_mistral,
+            never_twice=True,
             thinking=(("[THINK]", "[/THINK]"), ("<think>", "</think>")),
             special=(MARKER, ARGS, CALL_ID, "[THINK]", "[/THINK]"),
             new_id=mistral_id,

@@ -17,19 +17,33 @@ def _read_llama4(scan: Scan, marker: str) -> Steps:
 
 
 FORMATS = {
-    "pythonic": Format("pythonic", openers=("[",), read=_BARE, end_of_turn=(*END_OF_TURN, "<|python_end|>")),
+    "pythonic": Format(
+        "pythonic",
+        openers=("[",),
+        read=_BARE,
+        never_twice=True,
+        end_of_turn=(*END_OF_TURN, "<|python_end|>"),
+    ),
     "llama4_pythonic": Format(
         "llama4_pythonic",
         openers=(_START, "["),
         read=_read_llama4,
+        never_twice=True,
         closers=(_END,),
         special=(_START, _END),
         end_of_turn=(*END_OF_TURN, "<|eot|>", "<|eom|>"),
     ),
-    "olmo3": Format("olmo3", openers=(_OLMO,), read=Pythonic(_OLMO_END), closers=(_OLMO_END,)),
+    "olmo3": Format(
+        "olmo3", openers=(_OLMO,), read=Pythonic(_OLMO_END), never_twice=True, closers=(_OLMO_END,)
+    ),
     "lfm2": with_skipped(
         Format(
-            "lfm2", openers=(_LFM,), read=Pythonic(_LFM_END), closers=(_LFM_END,), special=(_LFM, _LFM_END)
+            "lfm2",
+            openers=(_LFM,),
+            read=Pythonic(_LFM_END),
+            never_twice=True,
+            closers=(_LFM_END,),
+            special=(_LFM, _LFM_END),
         ),
         "[",
         bare=_BARE,

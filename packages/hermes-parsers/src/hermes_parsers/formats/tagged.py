@@ -13,6 +13,7 @@ def _tagged(name: str, tags: Tagged, **more: object) -> Format:
         "openers": tuple(dict.fromkeys((*tags.block.strict, *tags.call.strict))),
         "lenient_openers": (*tags.block.loose, *tags.call.loose),
         "read": tags,
+        "never_twice": True,
         "closers": tags.block_end.every,
         "special": tuple(word for part in parts for word in part.strict),
         **more,

@@ -66,15 +66,15 @@ def read_mistral(scan: Scan, marker: str) -> Steps:
 def _array(scan: Scan) -> Steps:
     """The old form, which has one array; the calls of a second are reported rather than made."""
     again = scan.state.get("array", False)
-    if again and scan.options.lenient:
-        scan.recover("repeated_marker")
-    elif again:
+    if again and not scan.options.lenient:
         scan.refusal = "unexpected_call"
     before = len(scan.calls)
     read = yield from _ARRAY(scan, MARKER)
     scan.refusal = ""
     if len(scan.calls) > before:
         scan.state["array"] = True
+        if again:
+            scan.recover("repeated_marker")
     return read
 
 

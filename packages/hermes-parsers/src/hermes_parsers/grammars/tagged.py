@@ -14,7 +14,7 @@ from hermes_parsers.grammars.json_object import MESSAGES
 from hermes_parsers.grammars.spelling import Spelling
 from hermes_parsers.grammars.tagged_value import ValueReader
 from hermes_parsers.markers import Markers, markers
-from hermes_parsers.reading import ahead, one_of, run, space
+from hermes_parsers.reading import ahead, literal, one_of, run, space
 from hermes_parsers.resync import skip_broken
 from hermes_parsers.scan import Call, Scan, Steps
 from hermes_parsers.schema import Typing
@@ -55,6 +55,7 @@ class Tagged:
         words: The tags that may follow a value, that may follow a call, and that mean something in a value; each for
             strict and for lenient reading.
         bare: Calls may stand without a block: `line` at the start of a line, `any` anywhere.
+        plain_key: Matches the rest of a parameter's start tag, up to its value, where all of it is in hand.
     """
 
     call: Spelling
@@ -71,15 +72,21 @@ class Tagged:
     trim: bool = False
     bare: str = "any"
     words: tuple[Any, ...] = field(init=False, repr=False, compare=False)
+    plain_key: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Work out which tags matter where."""
         object.__setattr__(self, "words", (_words(self, lenient=False), _words(self, lenient=True)))
+        ends, values = ("|".join(map(re.escape, words)) for words in (self.key_end, self.value))
+        plain = rf"([^\s<>]{{1,{_LONGEST_HEADER}}}+)(?:{ends})\s*(?:{values})"
+        object.__setattr__(self, "plain_key", re.compile(plain))
 
     def __call__(self, scan: Scan, marker: str) -> Steps:
         """Read what follows `marker`, the start of a block or of a call."""
         inside = marker in self.block.every
         if inside:
+            if (yield from literal(scan.src, marker)):
+                return False
             yield from self._skip(scan)
             word = yield from one_of(scan.src, self.call.of(scan))
             if not word:
@@ -239,6 +246,10 @@ class Tagged:
         if not self.key_end:
             return (yield from self._bracketed(scan))
         src = scan.src
+        plain = self.plain_key.match(src.text, src.pos)
+        if plain:
+            src.pos = plain.end()
+            return plain.group(1), ""
         key = (yield from run(src, _UNTIL_BRACKET, _LONGEST_HEADER)).strip()
         if not key:
             return None
