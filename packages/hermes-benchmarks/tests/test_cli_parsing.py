@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,11 @@ def test_every_verb_has_help_with_every_parameter_described(verb, capsys):
     assert run_cli("tb2", "hermes_benchmarks.terminal_bench:TerminalBench2", [verb, "--help"]) == 0
     shown = capsys.readouterr().out
     assert "Usage: tb2 " + verb in shown
+
+
+def test_the_version_is_that_of_the_package(capsys):
+    assert run_cli("ycb", "none", ["--version"]) == 0
+    assert capsys.readouterr().out == f"hermes-benchmarks {version('hermes-benchmarks')}\n"
 
 
 def test_help_loads_nothing_heavy():

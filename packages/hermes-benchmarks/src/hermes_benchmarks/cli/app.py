@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +41,20 @@ def make_app(name: str, description: str) -> App:
     app = App(
         name=name,
         help=description,
-        version_flags=[],
+        version=_version,
+        version_flags=["--version"],
         result_action="return_value",
         help_format="plaintext",
         group_commands=Group("Verbs", sort_key=0),
     )
-    app["--help"].group = "Other"
+    app["--help"].group = app["--version"].group = "Other"
     for order, (verb, summary) in enumerate(VERBS.items()):
         app.command(f"hermes_benchmarks.cli.{verb}:{verb}", name=verb, help=summary, sort_key=order)
     return app
+
+
+def _version() -> str:
+    return f"hermes-benchmarks {version('hermes-benchmarks')}"
 
 
 def run_cli(
