@@ -147,8 +147,22 @@ def test_baselines_stand_beside_every_result() -> None:
         assert "not measured" in bench(**other).notes(records)[0]  # type: ignore[arg-type]
 
 
+def test_the_environment_names_a_python_for_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERMES_YCB_PYTHON", "/a/python")
+
+    def python(**env: Any) -> str:
+        benchmark = bench(simulator_python=None, **env)
+        return benchmark.rollout(benchmark.tasks()[0]).sandbox.env["YCB_PYTHON"]
+
+    assert python() == "/a/python"
+    assert python(terminal_backend="docker") == "python3"
+    benchmark = bench(simulator_python="/another")
+    assert benchmark.rollout(benchmark.tasks()[0]).sandbox.env["YCB_PYTHON"] == "/another"
+
+
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="this Python can run the simulator")
-def test_an_old_python_is_told_the_command_to_run() -> None:
+def test_an_old_python_is_told_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HERMES_YCB_PYTHON", raising=False)
     benchmark = bench(simulator_python=None)
     with pytest.raises(UsageError, match=r"uv run --python 3\.12"):
         benchmark.rollout(benchmark.tasks()[0])

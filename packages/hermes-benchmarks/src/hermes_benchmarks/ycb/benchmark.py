@@ -67,7 +67,7 @@ class YcBenchEnvConfig(EnvConfig):
     company_name: str = "BenchCo"
     """The company's name."""
     simulator_python: str | None = None
-    """Python with yc-bench installed, as a path inside the sandbox; this one on the local backend."""
+    """Python with yc-bench installed, as a path inside the sandbox; on the local backend HERMES_YCB_PYTHON, or this one."""
     max_agent_turns: int = Field(default=200, ge=1)
     """Model calls before the agent is stopped; the baselines are not bound by it."""
     agent_temperature: float | None = 0.0
@@ -166,15 +166,17 @@ class YcBench(BenchmarkBase):
             return self.env.simulator_python
         if self.backend != "local":
             return "python3"
+        if named := os.environ.get("HERMES_YCB_PYTHON"):
+            return named
         if sys.version_info < (3, 12):
             raise UsageError(
                 "YC-Bench's simulator needs Python 3.12 or newer; run `uv run --python 3.12 --package hermes-benchmarks "
-                "--extra yc-bench ycb evaluate`, or name a Python that has it with --env.simulator_python."
+                "--extra yc-bench ycb evaluate`, or name a Python that has it with --env.simulator_python or HERMES_YCB_PYTHON."
             )
         if find_spec("yc_bench") is None:
             raise UsageError(
                 "the simulator is not installed; run `uv run --package hermes-benchmarks --extra yc-bench ycb evaluate`, or "
-                "name a Python that has it with --env.simulator_python."
+                "name a Python that has it with --env.simulator_python or HERMES_YCB_PYTHON."
             )
         return sys.executable
 
