@@ -1,7 +1,10 @@
 """The environments' commands without the extra they need."""
 
+import logging
+import os
 import subprocess
 import sys
+import types
 
 import pytest
 from hermes_envs import commands
@@ -20,6 +23,21 @@ def test_a_missing_extra_is_one_sentence(name, monkeypatch, capsys):
     assert shown.startswith(f"{name.replace('_', '-')}: needs atroposlib")
     assert shown.count("\n") == 1
     assert "hermes-envs[atropos]" in shown
+
+
+def test_a_command_leaves_the_environment_alone_and_transformers_quiet(monkeypatch, caplog):
+    stand_in = types.ModuleType("talker")
+    logger = logging.getLogger("transformers")
+    stand_in.main = lambda: [
+        logger.warning(text) for text in ("PyTorch was not found. Models", "a real warning")
+    ]
+    monkeypatch.setitem(sys.modules, "hermes_envs.atropos.environments.terminal_test", stand_in)
+    monkeypatch.setattr(logger, "filters", [])
+    monkeypatch.setattr(logger, "propagate", True)
+    before = dict(os.environ)
+    commands.terminal_test()
+    assert dict(os.environ) == before
+    assert set(caplog.messages) == {"a real warning"}
 
 
 # The environment is a stand-in: loading the real one takes seconds and is not what is tested.

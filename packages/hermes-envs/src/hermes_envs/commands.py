@@ -1,5 +1,6 @@
 """The commands of the environments, which say what to install where the extra `atropos` is missing."""
 
+import logging
 import os
 import sys
 from importlib import import_module
@@ -26,7 +27,7 @@ def harbor_env() -> None:
 
 
 def _run(command: str, module: str) -> None:
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # PyTorch is not missed here
+    logging.getLogger("transformers").addFilter(_is_news)
     try:
         environment = import_module(f"hermes_envs.atropos.environments.{module}")
     except ModuleNotFoundError as error:
@@ -42,3 +43,8 @@ def _run(command: str, module: str) -> None:
     except BrokenPipeError:  # who read our output has gone, as in `terminal-test --help | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether transformers tells more than that there is no PyTorch, which is not missed here."""
+    return "PyTorch was not found" not in record.getMessage()

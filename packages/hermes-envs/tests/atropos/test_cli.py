@@ -77,6 +77,7 @@ def test_the_yaml_of_the_reference_loads_and_the_command_line_wins(tmp_path):
         (["--env.use_wandb", "true"], "use_wandb", True),
         (["--env.overwrite"], "overwrite", True),
         (["--env.system_prompt", "none"], "system_prompt", None),
+        (["--env.reasoning_effort", "none"], "reasoning_effort", "none"),
         (["--env.eval_handling", "LIMIT_TRAIN"], "eval_handling", None),
         (["--format", "sharegpt"], "process_format", "sharegpt"),
         (["--env.terminal_env", '{"A": "b"}'], "terminal_env", {"A": "b"}),
@@ -178,6 +179,7 @@ def test_several_servers(tmp_path):
         (["--environment.x", "1"], "unknown key"),
         (["--env.terminal_backend", "cloud"], "docker"),
         (["--env.tool_call_parser", "nonsense"], "hermes"),
+        (["--env.reasoning_effort", "extreme"], "xhigh"),
         (["--env.max_agent_turns", "many"], "max_agent_turns"),
         (["--env.distribution", "default"], "exclude"),
         (["--env.history", "template"], "segments"),
@@ -209,6 +211,34 @@ def test_secrets_are_hidden():
     server = ServerConfig(api_key="s3cret", base_url="https://user:s3cret@host/v1")
     shown = repr(redacted(config)) + repr(redacted(server))
     assert "s3cret" not in shown and "ANYTHING" in shown and "'x': 1" in shown and "brave" in shown
+
+
+def test_secrets_are_hidden_under_every_name_they_go_by():
+    secrets = {
+        "headers": {"x-api-key": "s3cret", "Authorization": "Bearer s3cret", "Cookie": "s3cret"},
+        "provider": {"access_key": "s3cret", "apiKey": "s3cret", "aws_access_key_id": "s3cret"},
+        "auth": "s3cret",
+        "private_key": ["s3cret"],
+        "credentials": {"user": "s3cret", "value": 12345},
+        "registry_auth": {"username": "s3cret", "pass": "s3cret"},
+        "modal_token_id": "s3cret",
+        "url": "https://host/v1?api_key=s3cret&model=shown&token=s3cret#end",
+        "several": ["http://s3cret:s3cret@host/", "/path?sig=s3cret"],
+    }
+    shown = redacted(secrets)
+    assert "s3cret" not in repr(shown) and "12345" not in repr(shown)
+    assert shown["url"] == "https://host/v1?api_key=***&model=shown&token=***#end"
+    harmless = {
+        "max_tokens": 5,
+        "token_budget": 6,
+        "tokenizer_name": "x",
+        "author": "y",
+        "monkey": "z",
+        "password": None,
+        "token_route": "auto",
+        "question": "a?b=c",
+    }
+    assert redacted(harmless) == harmless
 
 
 def test_help_names_every_option(capsys):
@@ -265,6 +295,10 @@ def log_levels():
 def test_the_programs_errors_are_one_sentence_and_code_2(tmp_path, capsys):
     blocked = tmp_path / "file" / "out.jsonl"
     blocked.parent.touch()
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        (broken / name).write_text("{")
     for arguments, says in (
         (["process", "--env.nonsense", "1"], "nonsense"),
         (["serve", "--openai.server_type", "openai"], "allow_placeholder"),
@@ -273,6 +307,8 @@ def test_the_programs_errors_are_one_sentence_and_code_2(tmp_path, capsys):
             ["process", "--output", str(tmp_path / "out.jsonl"), "--env.enabled_toolsets", "termnal"],
             "Did you mean 'terminal'",
         ),
+        (["evaluate", "--env.tokenizer_name", str(tmp_path / "none")], f"tokenizer {tmp_path / 'none'}"),
+        (["evaluate", "--env.tokenizer_name", str(broken)], f"tokenizer {broken}"),
     ):
         with pytest.raises(SystemExit) as stopped:
             cli.main(TerminalTestEnv, arguments)

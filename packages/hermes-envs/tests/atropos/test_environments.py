@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from atropos_world import TOKENIZER, judged, make_env, writes
 from hermes_envs.atropos.environments.harbor import HarborEnv
 from hermes_envs.atropos.environments.terminal_test import TRAIN_TASKS, TerminalTestEnv
 from hermes_envs.config import ConfigError
+from hermes_envs.spec import Reward
 from policy_server import PolicyServer, call, file_writer
 
 pytestmark = pytest.mark.atropos
@@ -118,6 +120,59 @@ async def test_harbor_names_what_is_wrong(tmp_path):
     env = make_env(HarborEnv, "http://127.0.0.1:9", dataset_name=str(tmp_path), task_filter=["oen"])
     with pytest.raises(ConfigError, match="one"):
         await env.setup()
+
+
+async def harbor_spec(tmp_path, cls=HarborEnv, **settings):
+    write_task(tmp_path, "one")
+    env = make_env(cls, "http://127.0.0.1:9", dataset_name=str(tmp_path), **settings)
+    await env.setup()
+    return env.rollout_spec(await env.get_next_item())
+
+
+async def test_what_is_said_of_sandboxes_holds_for_harbor_tasks_too(tmp_path):
+    spec = await harbor_spec(
+        tmp_path,
+        terminal_network="none",
+        terminal_env={"A": "b"},
+        terminal_memory_mb=77,
+        terminal_lifetime=99,
+        terminal_image="another:1",
+        terminal_strict=False,
+    )
+    sandbox = spec.sandbox
+    assert (sandbox.network, sandbox.env["A"], sandbox.memory_mb) == ("none", "b", 77)
+    assert (sandbox.lifetime, sandbox.image, sandbox.strict) == (99, "another:1", False)
+
+
+async def test_a_harbor_task_keeps_its_own_sandbox_which_outlives_its_limits(tmp_path):
+    spec = await harbor_spec(tmp_path, timeout_multiplier=60)
+    assert spec.sandbox.image == "debian:bookworm-slim" and spec.sandbox.strict
+    assert spec.limits.deadline == 3600
+    assert spec.sandbox.lifetime > spec.limits.deadline + spec.limits.reward_timeout
+
+
+async def test_a_subclass_of_harbor_env_has_its_hooks_called(tmp_path):
+    class Shaped(HarborEnv):
+        def format_prompt(self, item):
+            return super().format_prompt(item) + " Be brief."
+
+        def sandbox_spec(self, item):
+            return replace(super().sandbox_spec(item), env={"MINE": "1"})
+
+        async def prepare(self, item, ctx):
+            ctx.terminal("echo $MINE > mine.txt")
+
+        async def compute_reward(self, item, result, ctx):
+            verdict = await super().compute_reward(item, result, ctx)
+            return Reward(verdict.value / 2, {"mine": ctx.read_file("mine.txt")["content"].strip()})
+
+    write_task(tmp_path, "one")
+    env = make_env(Shaped, "http://127.0.0.1:9", dataset_name=str(tmp_path), terminal_backend="local")
+    await env.setup()
+    task = await env.get_next_item()
+    rollout = await judged(env, task, writes("answer.txt", "done\n"))
+    assert (rollout.reward, rollout.reward_details) == (0.5, {"mine": "1"}), rollout.failure
+    assert rollout.result.messages[0]["content"].endswith("directory. Be brief.")
 
 
 SAMPLE_SET = Path(__file__).parents[4] / "packages/hermes-benchmarks/src/hermes_benchmarks/datasets/sample"

@@ -62,6 +62,31 @@ async def test_an_evaluation_belongs_to_the_step_at_which_it_began(tmp_path):
     assert sorted(folder.name for folder in tmp_path.iterdir()) == ["step-4", "step-8"]
 
 
+async def test_times_may_be_on_any_clock(capsys):
+    env = make_env(SayEnv, "http://127.0.0.1:9")
+    await env.evaluate_log({"reward": 1.0}, start_time=0, end_time=2.5)
+    assert "say: 2.5 s" in capsys.readouterr().out
+
+
+async def test_wandb_is_told_no_secret_when_serving(monkeypatch):
+    import wandb
+
+    told = {}
+    monkeypatch.setattr(wandb, "init", told.update)
+    env = make_env(SayEnv, "http://127.0.0.1:9", use_wandb=True, terminal_env={"NAME": "s3cret"})
+    answer = {
+        "env_id": 0,
+        "wandb_name": "say_0",
+        "starting_step": 0,
+        "checkpoint_dir": "",
+        "checkpoint_interval": 0,
+        "num_steps": 1,
+    }
+    await env.registered(answer, {"batch_size": 2, "max_token_len": 100, "group": "g", "project": "p"})
+    assert (told["group"], told["project"]) == ("g", "p")
+    assert "NAME" in told["config"]["terminal_env"] and "s3cret" not in repr(told)
+
+
 def test_a_standard_error_needs_two_values():
     assert mean_and_error([1.0]) == (1.0, None)
     assert mean_and_error([0.0, 1.0])[1] == pytest.approx(0.5)

@@ -151,6 +151,94 @@ async def test_overwrite_starts_anew_and_a_foreign_file_is_left_alone(tmp_path):
     assert len(lines_of(path)) == 2
 
 
+async def test_a_file_of_another_form_is_not_gone_on_with(tmp_path):
+    path = tmp_path / "out.jsonl"
+    settings = {"data_path_to_save_groups": str(path), "total_steps": 2}
+    forms = ["trajectories", "openai", "sharegpt", "atif", "groups"]
+    async with PolicyServer(TOKENIZER, say_policy()) as server:
+        for form, other in zip(forms, [*forms[1:], forms[0]], strict=True):
+            await process(make_env(SayEnv, server.url, **settings, process_format=form, overwrite=True))
+            written = path.read_bytes()
+            with pytest.raises(ConfigError, match=f"--format {form}"):
+                await process(make_env(SayEnv, server.url, **settings, process_format=other))
+            await process(make_env(SayEnv, server.url, **settings, process_format=form))
+            assert path.read_bytes() == written
+
+
+class Changing(SayEnv):
+    """Makes its own scores and drops every other group, by Atropos' own hooks."""
+
+    async def collect_trajectories(self, item):
+        group, backlog = await super().collect_trajectories(item)
+        if item % 2:
+            return None, backlog
+        return group, backlog
+
+    async def postprocess_histories(self, trajectories):
+        trajectories["scores"] = [score / 2 for score in trajectories["scores"]]
+        trajectories["messages"] = [
+            [*messages, {"role": "user", "content": "Thanks."}] for messages in trajectories["messages"]
+        ]
+        return trajectories
+
+
+@pytest.mark.parametrize("form", ["trajectories", "groups"])
+async def test_what_a_subclass_makes_of_its_groups_is_written(tmp_path, form):
+    path = tmp_path / "out.jsonl"
+    settings = {"data_path_to_save_groups": str(path), "total_steps": 4, "process_format": form}
+    async with PolicyServer(TOKENIZER, say_policy(1000)) as server:
+        await process(make_env(Changing, server.url, **settings))
+        lines = lines_of(path)
+        await process(make_env(Changing, server.url, **{**settings, "total_steps": 6}))
+    assert {line["metadata"]["group"] for line in lines} == {1, 3}
+    assert lines_of(path)[: len(lines)] == lines and len(lines_of(path)) == len(lines) * 3 // 2
+    if form == "groups":
+        assert [line["scores"] for line in lines] == [[0.5, 0.5]] * 2
+        return
+    assert [line["reward"] for line in lines] == [0.5] * 4
+    for line in lines:
+        assert line["conversation"][-1]["content"] == "Thanks."
+        assert line["metadata"]["turns"] == 1 and line["metadata"]["model"] == "policy"
+        assert len(line["tokens"]) == len(line["masks"]) == len(line["logprobs"])
+
+
+async def test_items_without_a_rollout_behind_them_are_written_too(tmp_path):
+    class Own(SayEnv):
+        async def collect_trajectory(self, item):
+            messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": str(item)}]
+            return {"tokens": [1, 2], "masks": [-100, 2], "scores": 3.0, "messages": messages}, []
+
+    path = tmp_path / "out.jsonl"
+    await process(make_env(Own, "http://127.0.0.1:9", data_path_to_save_groups=str(path), total_steps=1))
+    assert [
+        (line["reward"], line["tokens"], line["conversation"][1]["content"]) for line in lines_of(path)
+    ] == [(3.0, [1, 2], "1")] * 2
+
+
+@pytest.mark.parametrize("where", ["format_prompt", "compute_reward"])
+async def test_a_cancellation_that_nobody_asked_for_is_counted_and_said(tmp_path, where):
+    class Stray(SayEnv):
+        def format_prompt(self, item):
+            if where == "format_prompt":
+                raise asyncio.CancelledError
+            return super().format_prompt(item)
+
+        async def compute_reward(self, item, result, ctx):
+            raise asyncio.CancelledError
+
+    path = tmp_path / "out.jsonl"
+    async with PolicyServer(TOKENIZER, say_policy()) as server:
+        env = make_env(
+            Stray, server.url, data_path_to_save_groups=str(path), total_steps=9, max_num_workers=1
+        )
+        with pytest.raises(ExceptionGroup, match="unhandled") as caught:
+            await process(env)
+    (failed,) = caught.value.exceptions
+    assert isinstance(failed, EnvironmentFailed) and "Cancelled" in str(failed)
+    if where == "compute_reward":
+        assert (env.metrics.dropped_groups, env.metrics.outcomes["infra_failed"]) == (3, 6)
+
+
 async def test_groups_run_at_once(tmp_path):
     four_groups = asyncio.Barrier(8)
 
@@ -194,6 +282,23 @@ async def test_a_dead_provider_ends_it_with_its_reason(tmp_path):
     assert path.read_text() == ""
 
 
+async def test_a_group_that_is_not_whole_is_counted_where_groups_are_written(tmp_path):
+    path = tmp_path / "out.jsonl"
+    count = iter(range(10_000))
+    async with PolicyServer(TOKENIZER, say_policy()) as server:
+        server.status = lambda: 400 if next(count) == 2 else 200
+        env = make_env(
+            SayEnv,
+            server.url,
+            data_path_to_save_groups=str(path),
+            total_steps=4,
+            process_format="groups",
+            max_num_workers=1,
+        )
+        await process(env)
+    assert len(lines_of(path)) == 3 and env.metrics.dropped_groups == 1
+
+
 async def test_infrastructure_failures_are_never_rewards(tmp_path):
     """One reply in five fails for good; what is written are only true rewards."""
     path = tmp_path / "out.jsonl"
@@ -212,7 +317,7 @@ async def test_infrastructure_failures_are_never_rewards(tmp_path):
 
 
 def test_what_utf8_cannot_spell_is_written_all_the_same(tmp_path):
-    file = OutputFile(tmp_path / "out.jsonl", 1)
+    file = OutputFile(tmp_path / "out.jsonl", 1, "trajectories")
     file.write(0, [{"metadata": {"group": 0}, "said": "a\ud83d"}])
     file.close()
     assert [line["said"] for line in file.lines()] == ["a?"]

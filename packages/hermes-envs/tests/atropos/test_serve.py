@@ -124,6 +124,25 @@ async def test_an_environment_that_fails_in_every_group_ends_with_its_error():
                 await env.env_manager()
 
 
+@pytest.mark.parametrize("where", ["get_next_item", "format_prompt"])
+async def test_a_cancellation_that_nobody_asked_for_is_an_error_like_another(where):
+    class Stray(SayEnv):
+        async def get_next_item(self):
+            if where == "get_next_item":
+                raise asyncio.CancelledError
+            return await super().get_next_item()
+
+        def format_prompt(self, item):
+            raise asyncio.CancelledError
+
+    async with ServedApi() as api, PolicyServer(TOKENIZER, say_policy()) as server:
+        await Trainer(api).register()
+        env = make_env(Stray, server.url, rollout_server_url=api.url)
+        with pytest.raises(EnvironmentFailed, match="CancelledError"):
+            async with asyncio.timeout(60):
+                await env.env_manager()
+
+
 async def test_a_task_that_fails_costs_its_own_group_only():
     class Flawed(SayEnv):
         def format_prompt(self, item):

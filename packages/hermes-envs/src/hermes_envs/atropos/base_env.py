@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Generic, NoReturn, cast
 
 from hermes_sandbox import SandboxSpec
-from hermes_tools import resolve_toolsets
 from typing_extensions import TypeVar
 
 from hermes_envs.config import ConfigError
@@ -20,6 +19,7 @@ from hermes_envs.tokens import MASKED_LABEL, Tokenizer, load_tokenizer
 
 from . import cli
 from .config import HermesAgentEnvConfig
+from .errors import uncancelled
 from .evaluating import EvaluationRecord, evaluate_items, report_evaluation
 from .library import APIServerConfig, BaseEnv, ScoredDataGroup, ScoredDataItem, ServerBaseline
 from .metrics import Metrics, readable
@@ -27,7 +27,7 @@ from .processing import process_groups
 from .redaction import redacted
 from .rolling import Rolling
 from .rows import as_item, is_scored
-from .scoring import Scoring
+from .scoring import Scoring, failures_of
 from .servers import PolicyServers
 from .serving import Serving
 
@@ -82,7 +82,15 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
         output = config.data_path_to_save_groups
         # The base class would open this file, or another beside it; process writes exactly the one that was named.
         config.data_path_to_save_groups = None
-        super().__init__(config, servers, slurm=slurm, testing=testing)
+        try:
+            super().__init__(config, servers, slurm=slurm, testing=testing)
+        except Exception as error:
+            # All that can fail there is loading the tokenizer, and its libraries raise whatever they like.
+            why = str(error).strip().partition("\n")[0]
+            raise ConfigError(
+                f"cannot load the tokenizer {config.tokenizer_name}: {why} (set --env.tokenizer_name to the policy's "
+                "own folder or hub name)"
+            ) from error
         config.data_path_to_save_groups = output
         if config.wandb_name is None:
             config.wandb_name = self.name or type(self).__name__
@@ -138,11 +146,11 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
         """Bring a fresh sandbox into the task's state, before the agent starts."""
 
     def tools(self) -> Sequence[Any] | None:
-        """Toolset names, or tools, that every group gets unless the configuration names a distribution."""
-        config = self.config
-        if config.disabled_toolsets:
-            return resolve_toolsets(config.enabled_toolsets, config.disabled_toolsets)
-        return config.enabled_toolsets
+        """Toolset names, or tools, that every group gets unless the configuration names a distribution.
+
+        From these, as from a draw, `disabled_toolsets` are left out.
+        """
+        return self.config.enabled_toolsets
 
     def rollout_spec(self, item: Any) -> RolloutSpec:
         """A task as the core engine runs it; override it for tasks that bring their own sandbox and verifier."""
@@ -158,21 +166,41 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
     # Rollouts.
 
     async def collect_trajectory(self, item: Any) -> tuple[ScoredDataItem | None, list[Any]]:
-        """One rollout of a task as a scored item; None where the infrastructure failed."""
-        (rollout,) = await self.rolling.run_group(item, self.rolling.group(size=1))
+        """One rollout of a task as a scored item; None where the infrastructure failed.
+
+        Groups are made of rollouts without it, unless a subclass overrides it: then it is called for each member, and
+        the members still share a draw of tools.
+        """
+        rollout = await self.rolling.run_member(item)
+        self.metrics.count([rollout])
+        if self.config.use_wandb:
+            self._keep_for_wandb([rollout])
         if not is_scored(rollout):
+            _log.warning("a rollout is lost: %s", failures_of([rollout]))
             return None, []
         return as_item(self.scoring.rows(rollout)[0], with_messages=self.config.include_messages), []
 
     async def collect_trajectories(self, item: Any) -> tuple[Any, list[Any]]:
         """A group of rollouts of a task as one scored group, or a list of them; None where it is dropped."""
-        rollouts = await self.rolling.run_group(item, self.rolling.group())
-        groups = await self.scoring.sendable(rollouts)
-        if self.config.use_wandb:
-            self._keep_for_wandb(rollouts)
-        if len(groups) == 1:
-            return groups[0], []
-        return groups or None, []
+        backlog: list[Any] = []
+        if self._overrides("collect_trajectory"):
+            collected = await self.rolling.as_members(lambda: self.collect_trajectory(item))
+            groups = self.scoring.collected([member for member, _ in collected])
+            backlog = [more for _, found in collected for more in found]
+        else:
+            rollouts = await self.rolling.run_group(item, self.rolling.group())
+            groups = await self.scoring.sendable(rollouts)
+            if self.config.use_wandb:
+                self._keep_for_wandb(rollouts)
+        return (groups[0] if len(groups) == 1 else groups or None), backlog
+
+    @property
+    def makes_groups(self) -> bool:
+        """Whether a subclass makes or changes groups itself, by one of Atropos' own hooks."""
+        return self._overrides("collect_trajectory", "collect_trajectories", "postprocess_histories")
+
+    def _overrides(self, *names: str) -> bool:
+        return any(getattr(type(self), name) is not getattr(HermesAgentBaseEnv, name) for name in names)
 
     def resize_tool_pool(self, size: int) -> None:
         """Bound how many blocking tools run at once."""
@@ -197,6 +225,7 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
 
     async def process_manager(self) -> None:
         """Run groups and write them to a file."""
+        self.config.ensure_scores_are_not_same = False  # equal scores are worth writing, if not comparing
         try:
             self._start_wandb("process")
             await self.setup()
@@ -233,8 +262,8 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
             self.policy.limit_context(self.max_token_len - 1)
         if first and self.curr_step > 0:
             self.load_checkpoint()
-        if first and config.use_wandb:
-            await self.setup_wandb()
+        self.wandb_group, self.wandb_project = info["group"], info["project"]
+        self._start_wandb("serve")
 
     async def handle_env(self, item_uuid: str) -> Any:
         """Run the group of a running item and send it; what goes wrong is raised, not logged and forgotten."""
@@ -308,12 +337,13 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
         verbose: bool = True,
     ) -> None:
         """Print an evaluation's results, write them into a folder of their own, log them to wandb if asked."""
+        now = time.time()
         record = EvaluationRecord(
             task=task_name or self.name or type(self).__name__,
             model=model_name or self.policy.model,
             metrics=metrics,
             samples=samples or [],
-            seconds=(end_time or time.time()) - (start_time or time.time()),
+            seconds=(now if end_time is None else end_time) - (now if start_time is None else start_time),
             generation_parameters=generation_parameters or {},
         )
         report_evaluation(self, record, verbose=verbose)
@@ -322,7 +352,8 @@ class HermesAgentBaseEnv(BaseEnv, Generic[ConfigT]):
         """Evaluate; a failure is logged and does not stop the serving."""
         self._evaluated_step = step = self.curr_step
         try:
-            await self.evaluate()
+            with uncancelled():
+                await self.evaluate()
         except Exception:
             _log.exception("the evaluation at step %d failed", step)
         finally:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hermes_envs.config import ConfigError, check_keys, dotted_keys, load_config, read_yaml
 
-from .errors import EnvironmentFailed
+from .errors import EnvironmentFailed, uncancelled
 from .library import APIServerConfig
 from .redaction import redacted
 
@@ -184,12 +184,13 @@ def print_metrics(task: str, metrics: Mapping[str, Any], seconds: float) -> None
 
 
 async def _job(env: "HermesAgentBaseEnv[Any]", verb: str) -> None:
-    if verb == "serve":
-        await env.env_manager()
-    elif verb == "process":
-        await env.process_manager()
-    else:
-        await env.evaluate_manager()
+    with uncancelled():
+        if verb == "serve":
+            await env.env_manager()
+        elif verb == "process":
+            await env.process_manager()
+        else:
+            await env.evaluate_manager()
 
 
 async def _until_told(job: Coroutine[Any, Any, None]) -> None:

@@ -12,6 +12,7 @@ from .library import BaseEnvConfig, EvalHandlingEnum
 from .resources import DEFAULT_TOKENIZER
 
 Backend = Literal["local", "docker", "modal", "daytona", "ssh", "singularity"]
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 OutputFormat = Literal["trajectories", "groups", "sharegpt", "openai", "atif"]
 
 
@@ -48,7 +49,7 @@ class HermesAgentEnvConfig(BaseEnvConfig):
     )
     disabled_toolsets: Names | None = Field(default=None, description="Toolsets to leave out")
     distribution: str | None = Field(
-        default=None, description="Toolset distribution to draw from, once per group"
+        default=None, description="Toolset distribution to draw from, once per group, less disabled_toolsets"
     )
     tool_options: Options = Field(
         default_factory=dict,
@@ -79,13 +80,17 @@ class HermesAgentEnvConfig(BaseEnvConfig):
 
     tool_pool_size: int = Field(default=128, ge=1, description="Threads for blocking tools")
     tool_call_parser: str = Field(
-        default="hermes", description='Tool-call format of the policy; "auto" goes by its name'
+        default="hermes",
+        description='Tool-call format of the policy; "auto" goes by its name, an error where that tells none',
     )
     extra_body: Options | None = Field(default=None, description="Further fields of every model request")
     top_p: float | None = Field(default=None, gt=0, le=1, description="Nucleus sampling")
 
     rollout_timeout: float | None = Field(
-        default=None, gt=0, description="Seconds for the agent of one rollout"
+        default=None,
+        gt=0,
+        description="Seconds for the agent of one rollout; at most, and unless set, a little less than "
+        "terminal_lifetime",
     )
     reward_timeout: float = Field(default=600, gt=0, description="Seconds for the reward function")
     token_budget: int | None = Field(default=None, gt=0, description="Tokens read and sampled by one rollout")
@@ -122,6 +127,19 @@ class HermesAgentEnvConfig(BaseEnvConfig):
     group_size: int = Field(default=4, ge=1, description="Rollouts of one task that are scored together")
     tokenizer_name: str = Field(
         default=str(DEFAULT_TOKENIZER), description="Tokenizer: a folder or a Hugging Face name"
+    )
+    thinking_mode: bool = Field(default=False, description="Ask servers of server_type openai to reason")
+    reasoning_effort: ReasoningEffort | None = Field(  # pyright: ignore[reportIncompatibleVariableOverride]
+        default=None, description="Likewise, how hard"
+    )
+    max_reasoning_tokens: int | None = Field(
+        default=None,
+        ge=1024,
+        le=32000,
+        description="Likewise, tokens to reason with, where no effort is set; api.openai.com takes efforts only",
+    )
+    custom_thinking_prompt: str | None = Field(
+        default=None, description="Text before the system message, for models that it makes think"
     )
     use_wandb: bool = Field(default=False, description="Log to Weights & Biases")
     worker_timeout: float = Field(

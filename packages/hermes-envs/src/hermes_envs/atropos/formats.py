@@ -65,7 +65,21 @@ FORMATS: Mapping[str, LineFormat] = {
 }
 """The forms with one line a rollout, by name."""
 
+_TELLING = {
+    "scores": "groups",
+    "conversation": "trajectories",
+    "conversations": "sharegpt",
+    "steps": "atif",
+    "messages": "openai",
+}
+"""The key that tells a form from those that come after it."""
+
 _SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt", "tool": "tool"}
+
+
+def form_of(line: Mapping[str, Any]) -> str | None:
+    """The form of a line that `process` wrote, the group form included; None for another."""
+    return next((form for key, form in _TELLING.items() if key in line), None)
 
 
 def metadata_of(rollout: Rollout, *, env: str, group: int, member: int, item: str) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 # pyright: reportMissingTypeStubs=false
 
 from atroposlib.envs.base import BaseEnv, BaseEnvConfig, EvalHandlingEnum, ScoredDataGroup, ScoredDataItem
-from atroposlib.envs.server_handling.server_manager import APIServerConfig, ServerBaseline
+from atroposlib.envs.server_handling.server_manager import APIServerConfig, ReasoningConfig, ServerBaseline
 
 __all__ = [
     "APIServerConfig",
     "BaseEnv",
     "BaseEnvConfig",
     "EvalHandlingEnum",
+    "ReasoningConfig",
     "ScoredDataGroup",
     "ScoredDataItem",
     "ServerBaseline",

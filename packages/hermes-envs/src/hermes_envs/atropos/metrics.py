@@ -1,5 +1,6 @@
 """What an environment counts while it runs."""
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from hermes_envs.messages import text_of
 from hermes_envs.result import ToolCallError
 from hermes_envs.rollout import Rollout
 
+_log = logging.getLogger(__name__)
 _ERRORS_KEPT = 50
 _TEXT = 4000
 
@@ -24,6 +26,7 @@ class Metrics:
         sent_groups: Groups the trainer got.
         dropped_groups: Groups lost to failures of the infrastructure.
         dropped_in_a_row: How many of them came after the last group that was not.
+        dropped_because: Why the last of them was.
         same_score_groups: Groups with nothing to learn from, all rewards being equal.
         too_long_groups: Groups with a sequence longer than the trainer takes.
         unused_segments: Segments beyond the one row a rollout is given.
@@ -35,6 +38,7 @@ class Metrics:
     sent_groups: int = 0
     dropped_groups: int = 0
     dropped_in_a_row: int = 0
+    dropped_because: str = ""
     same_score_groups: int = 0
     too_long_groups: int = 0
     unused_segments: int = 0
@@ -55,6 +59,13 @@ class Metrics:
                 self._turns.append(rollout.result.turns_used)
                 self._tool_error_count += len(rollout.result.tool_errors)
                 self._tool_errors = (self._tool_errors + rollout.result.tool_errors)[-_ERRORS_KEPT:]
+
+    def drop(self, reason: str) -> None:
+        """Count a group that is lost to the infrastructure, and say why."""
+        self.dropped_groups += 1
+        self.dropped_in_a_row += 1
+        self.dropped_because = reason
+        _log.warning("a group is dropped: %s", reason)
 
     def take(self) -> dict[str, Any]:
         """The numbers for a log; what is kept since the last log starts anew."""

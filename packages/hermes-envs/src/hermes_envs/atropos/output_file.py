@@ -7,6 +7,8 @@ from typing import Any
 
 from hermes_envs.config import ConfigError
 
+from .formats import form_of
+
 _INDEX = "group"
 
 
@@ -19,14 +21,16 @@ class OutputFile:
     Args:
         path: The file; exactly this one.
         group_size: Lines that make a whole group; 1 where a line is a group.
+        form: The form of the lines, a value of `process_format`.
         overwrite: Start anew.
 
     Raises:
-        ConfigError: The file is something else.
+        ConfigError: The file is something else, or has lines of another form.
     """
 
-    def __init__(self, path: Path, group_size: int, *, overwrite: bool = False) -> None:
+    def __init__(self, path: Path, group_size: int, form: str, *, overwrite: bool = False) -> None:
         self.path = path
+        self._form = form
         self.done: set[int] = set()
         path.parent.mkdir(parents=True, exist_ok=True)
         if overwrite or not path.exists():
@@ -55,26 +59,27 @@ class OutputFile:
         kept: dict[int, list[str]] = {}
         with self.path.open(encoding="utf-8", newline="\n") as file:
             for line in file:
-                if (index := _group_of(line, self.path)) is not None:
-                    kept.setdefault(index, []).append(line)
+                if line.endswith("\n"):  # a kill may have cut the last one short
+                    kept.setdefault(self._group_of(line), []).append(line)
         whole = {index: lines for index, lines in kept.items() if len(lines) >= group_size}
         part = self.path.with_name(self.path.name + ".part")
         part.write_text("".join(line for lines in whole.values() for line in lines), encoding="utf-8")
         part.replace(self.path)
         self.done = set(whole)
 
-
-def _group_of(line: str, path: Path) -> int | None:
-    """The group a line belongs to; None for a line that a kill cut short."""
-    if not line.endswith("\n"):
-        return None
-    try:
-        return int(metadata_in(json.loads(line))[_INDEX])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(
-            f"{path} exists and was not written by `process`: give another --env.data_path_to_save_groups, "
-            "or --env.overwrite true"
-        ) from error
+    def _group_of(self, text: str) -> int:
+        """The group that a line belongs to."""
+        mend = "give another --env.data_path_to_save_groups, or --env.overwrite true"
+        try:
+            line = json.loads(text)
+            index, form = int(metadata_in(line)[_INDEX]), form_of(line)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(f"{self.path} exists and was not written by `process`: {mend}") from error
+        if form != self._form:
+            raise ConfigError(
+                f"{self.path} has lines of the form {form}, not {self._form}: set --format {form}, {mend}"
+            )
+        return index
 
 
 def metadata_in(line: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,40 +1,43 @@
 """`process`: run groups at once and write scored trajectories to a file."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hermes_envs.config import ConfigError
 from hermes_envs.rollout import Rollout
 
-from .errors import EnvironmentFailed
+from .cli import as_list
+from .errors import EnvironmentFailed, uncancelled
 from .formats import FORMATS, metadata_of
+from .library import ScoredDataGroup
+from .metrics import Metrics
 from .output_file import OutputFile
-from .rows import is_scored
+from .rows import Row, is_scored, rows_in
+from .scoring import failures_of
 from .transcript_html import write_html
 
 if TYPE_CHECKING:
     from .base_env import HermesAgentBaseEnv
 
-_log = logging.getLogger(__name__)
 _LOST_IN_A_ROW = 3
 
 
 class _Progress:
     """Says how far it is, at most every two seconds and at the end."""
 
-    def __init__(self, total: int, done: int) -> None:
-        self._total, self._resumed, self.done, self.lost = total, done, done, 0
+    def __init__(self, total: int, done: int, metrics: Metrics) -> None:
+        self._total, self._resumed, self.done, self._metrics = total, done, done, metrics
         self._rewards: list[float] = []
         self._began = time.monotonic()
         self._said = 0.0
 
-    def add(self, rollouts: Sequence[Rollout]) -> None:
+    def add(self, rewards: Sequence[float]) -> None:
         self.done += 1
-        self._rewards += [rollout.reward for rollout in rollouts if rollout.reward is not None]
+        self._rewards += rewards
         self.say()
 
     def say(self, *, last: bool = False) -> None:
@@ -44,7 +47,8 @@ class _Progress:
         self._said = now
         mean = sum(self._rewards) / len(self._rewards) if self._rewards else float("nan")
         rate = (self.done - self._resumed) / max(now - self._began, 1e-9) * 60
-        lost = f", {self.lost} lost to infrastructure" if self.lost else ""
+        dropped = self._metrics.dropped_groups
+        lost = f", {dropped} lost to infrastructure" if dropped else ""
         print(
             f"{self.done}/{self._total} groups, mean reward {mean:.3f}, {rate:.1f} groups/min{lost}",
             flush=True,
@@ -56,7 +60,8 @@ async def process_groups(env: "HermesAgentBaseEnv[Any]") -> None:
 
     Groups run at once, `max_num_workers` of them. A group that loses a member to the infrastructure is written
     without it in the one-rollout formats, and left out in the group form; a file that already has groups is gone
-    on from.
+    on from. Where a subclass makes or changes groups (`collect_trajectory`, `collect_trajectories`,
+    `postprocess_histories`), what it gives is written; a group that it makes nothing of is left out.
 
     Args:
         env: The environment, set up.
@@ -70,9 +75,10 @@ async def process_groups(env: "HermesAgentBaseEnv[Any]") -> None:
         raise ConfigError("process needs an output file: --env.data_path_to_save_groups PATH.jsonl")
     path = Path(config.data_path_to_save_groups)
     size = 1 if config.process_format == "groups" else config.group_size
-    file = OutputFile(path, size, overwrite=config.overwrite)
+    file = OutputFile(path, size, config.process_format, overwrite=config.overwrite)
     if file.done:
         print(f"{path} has {len(file.done)} groups: going on from there (--env.overwrite true starts anew)")
+        env.rolling.count_from(max(file.done) + 1)
     try:
         await _Processing(env, file).run()
     finally:
@@ -84,12 +90,26 @@ async def process_groups(env: "HermesAgentBaseEnv[Any]") -> None:
         print(f"to read them: {page}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What came of one task.
+
+    Attributes:
+        members: The scored rollouts with their places and rows.
+        groups: The groups of them, where the group form asks for these.
+        rollouts: Everything that was run.
+    """
+
+    members: Sequence[tuple[int, Rollout, Row]]
+    groups: Sequence[ScoredDataGroup]
+    rollouts: Sequence[Rollout]
+
+
 class _Processing:
     def __init__(self, env: "HermesAgentBaseEnv[Any]", file: OutputFile) -> None:
         self._env = env
         self._file = file
-        self._progress = _Progress(env.config.total_steps, len(file.done))
-        self._lost_in_a_row = 0
+        self._progress = _Progress(env.config.total_steps, len(file.done), env.metrics)
 
     async def run(self) -> None:
         """Start groups in order as places are free."""
@@ -111,47 +131,64 @@ class _Processing:
 
     async def _group(self, index: int, item: Any) -> None:
         env = self._env
+        with uncancelled():
+            made = await (self._theirs(item) if env.makes_groups else self._ours(index, item))
+        if made is None:
+            self._give_up_where_all_fail()
+            return
+        self._file.write(index, self._lines(index, item, made))
+        self._progress.add([row.score for _, _, row in made.members])
+        await env.log_processed(made.rollouts)
+
+    async def _ours(self, index: int, item: Any) -> _Made | None:
+        """Run a group; None where the infrastructure left nothing of it to write."""
+        env = self._env
         rollouts = await env.rolling.run_group(item, env.rolling.group(index))
         env.metrics.count(rollouts)
         scored = [rollout for rollout in rollouts if is_scored(rollout)]
-        if not scored:
-            self._lost(rollouts)
-            return
-        self._lost_in_a_row = 0
-        self._file.write(index, await self._lines(index, item, rollouts, scored))
-        self._progress.add(scored)
-        await env.log_processed(rollouts)
+        whole_groups = env.config.process_format == "groups"
+        if not scored or (whole_groups and len(scored) < len(rollouts)):
+            env.metrics.drop(failures_of(rollouts))
+            return None
+        env.metrics.dropped_in_a_row = 0
+        members = [
+            (member, rollout, env.scoring.rows(rollout)[0])
+            for member, rollout in enumerate(rollouts)
+            if is_scored(rollout)
+        ]
+        return _Made(members, await env.scoring.grouped(scored) if whole_groups else (), rollouts)
 
-    def _lost(self, rollouts: Sequence[Rollout]) -> None:
-        self._progress.lost += 1
-        self._lost_in_a_row += 1
-        failure = rollouts[0].failure
-        reason = f"{failure.boundary}: {failure.message}" if failure else "no reward"
-        _log.warning("a group is lost to infrastructure: %s", reason)
-        if self._lost_in_a_row >= _LOST_IN_A_ROW:
+    async def _theirs(self, item: Any) -> _Made | None:
+        """Have the subclass make a group; None where it, or the infrastructure, makes nothing of the task."""
+        env = self._env
+        with env.rolling.watched() as rollouts:
+            made, _ = await env.collect_trajectories(item)
+            made = await env.postprocess_histories(made) if made else None
+        groups: list[ScoredDataGroup] = [group for group in as_list(made) if group]
+        if not groups:
+            return None
+        told = [row for group in groups for row in rows_in(group, rollouts)]
+        return _Made([(member, *row) for member, row in enumerate(told)], groups, rollouts)
+
+    def _give_up_where_all_fail(self) -> None:
+        metrics = self._env.metrics
+        if metrics.dropped_in_a_row >= _LOST_IN_A_ROW:
             raise EnvironmentFailed(
-                f"{self._lost_in_a_row} groups in a row were lost to infrastructure; the last: {reason}"
+                f"{metrics.dropped_in_a_row} groups in a row were lost to infrastructure; the last: "
+                f"{metrics.dropped_because}"
             )
 
-    async def _lines(
-        self, index: int, item: Any, rollouts: Sequence[Rollout], scored: Sequence[Rollout]
-    ) -> list[Mapping[str, Any]]:
+    def _lines(self, index: int, item: Any, made: _Made) -> list[Mapping[str, Any]]:
         env = self._env
         name = env.item_name(item, index)
         if env.config.process_format == "groups":
-            if len(scored) < len(rollouts):
-                return []
-            return [
-                {**group, "metadata": {"group": index, "item": name}}
-                for group in await env.scoring.grouped(scored)
-            ]
+            return [{**group, "metadata": {"group": index, "item": name}} for group in made.groups]
         form = FORMATS[env.config.process_format]
         return [
             form(
                 rollout,
-                env.scoring.rows(rollout)[0],
+                row,
                 metadata_of(rollout, env=env.name or "", group=index, member=member, item=name),
             )
-            for member, rollout in enumerate(rollouts)
-            if is_scored(rollout)
+            for member, rollout, row in made.members
         ]

@@ -4,28 +4,34 @@ import asyncio
 import inspect
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hermes_envs.agents import loop_agent
 from hermes_envs.context import ToolContext, run_bridged
 from hermes_envs.group import draw_group, members
-from hermes_envs.messages import Message, system_message, user_message
+from hermes_envs.messages import Message, system_message, text_of, user_message
 from hermes_envs.result import AgentResult
 from hermes_envs.rollout import Rollout, run_rollout
 from hermes_envs.semaphore import ResizableSemaphore
 from hermes_envs.session import RolloutSession
 from hermes_envs.spec import Agent, GroupContext, Limits, Reward, RolloutSpec
 from hermes_envs.together import together
-from hermes_envs.toolset import tool_options
+from hermes_envs.toolset import tool_options, tool_registry
 
 from .servers import Split
 
 if TYPE_CHECKING:
     from .base_env import HermesAgentBaseEnv
 
+T = TypeVar("T")
+
 _STARTS_AT_ONCE = 8
+_member: ContextVar[tuple[GroupContext, int] | None] = ContextVar("_member", default=None)
+_watched: ContextVar[list[Rollout] | None] = ContextVar("_watched", default=None)
 
 
 class Rolling:
@@ -56,10 +62,41 @@ class Rolling:
             group_id=f"{self._env.name or type(self._env).__name__}-{number}",
         )
 
+    def count_from(self, number: int) -> None:
+        """Give groups numbers from this one on, as after those that an earlier run has made."""
+        self._numbers = itertools.count(number)
+
     async def run_group(self, item: Any, group: GroupContext, split: Split = "train") -> list[Rollout]:
         """Run every member of a group; cancelling this cancels them all and waits for their clean-up."""
         agent = self._agent(split)
         return await together(self._run(spec, agent) for spec in self._members(item, group))
+
+    async def run_member(self, item: Any) -> Rollout:
+        """Run a task once: as the member that `as_members` makes of the caller, else as a group of one."""
+        group, index = _member.get() or (self.group(size=1), 0)
+        spec = self._env.rollout_spec(item)
+        shared = members(spec, group)[index]
+        return await self._run(self._as_member(spec, shared), self._agent("train"))
+
+    async def as_members(self, collect: Callable[[], Coroutine[Any, Any, T]]) -> list[T]:
+        """Do something once for each member of a new group, at once."""
+        group = self.group()
+
+        async def one(index: int) -> T:
+            _member.set((group, index))  # each of these runs in a task, and so in a context, of its own
+            return await collect()
+
+        return await together(one(index) for index in range(group.size))
+
+    @contextmanager
+    def watched(self) -> Generator[list[Rollout], None, None]:
+        """A list of every rollout that the block has run, whoever asked for it."""
+        rollouts: list[Rollout] = []
+        token = _watched.set(rollouts)
+        try:
+            yield rollouts
+        finally:
+            _watched.reset(token)
 
     async def run_items(self, items: Sequence[Any], *, at_once: int, prefix: str) -> list[Rollout]:
         """Run each task once, for an evaluation."""
@@ -98,17 +135,21 @@ class Rolling:
     def _members(self, item: Any, group: GroupContext) -> list[RolloutSpec]:
         """A spec for each member, made anew: what one prepares is its own."""
         specs = [self._env.rollout_spec(item) for _ in range(group.size)]
-        return [
-            replace(
-                spec,
-                id=shared.id,
-                tools=shared.tools,
-                tool_options=spec.tool_options or self._tool_options,
-                seed=shared.seed,
-                group=group,
-            )
-            for spec, shared in zip(specs, members(specs[0], group), strict=True)
-        ]
+        shared = members(specs[0], group)
+        return [self._as_member(spec, member) for spec, member in zip(specs, shared, strict=True)]
+
+    def _as_member(self, spec: RolloutSpec, shared: RolloutSpec) -> RolloutSpec:
+        """A spec with what its place in the group says, and what the configuration says of every rollout."""
+        disabled = self._env.config.disabled_toolsets
+        return replace(
+            spec,
+            id=shared.id,
+            tools=tool_registry(spec).resolve(shared.tools, disabled) if disabled else shared.tools,
+            tool_options=spec.tool_options or self._tool_options,
+            limits=replace(spec.limits, deadline=_deadline(spec)),
+            seed=shared.seed,
+            group=shared.group,
+        )
 
     def limits(self) -> Limits:
         """The bounds of a rollout that the configuration sets."""
@@ -129,9 +170,14 @@ class Rolling:
         messages = (
             [user_message(prompt)] if isinstance(prompt, str) else [dict(message) for message in prompt]
         )
-        system = self._env.config.system_prompt
-        if system and not any(message["role"] == "system" for message in messages):
-            messages.insert(0, system_message(system))
+        config = self._env.config
+        if config.system_prompt and not any(message["role"] == "system" for message in messages):
+            messages.insert(0, system_message(config.system_prompt))
+        if config.custom_thinking_prompt:
+            led = bool(messages) and messages[0]["role"] == "system"
+            system = messages.pop(0) if led else system_message("")
+            parts = filter(None, (config.custom_thinking_prompt, text_of(system)))
+            messages.insert(0, {**system, "content": "\n\n".join(parts)})
         return messages
 
     def _agent(self, split: Split) -> Agent:
@@ -146,6 +192,18 @@ class Rolling:
     async def _run(self, spec: RolloutSpec, agent: Agent) -> Rollout:
         async with self._sandboxes:
             retries = self._env.config.max_rollout_attempts - 1
-            return await run_rollout(
+            rollout = await run_rollout(
                 spec, agent, sandboxes=self._starts, tool_pool=self.tool_pool, retries=retries
             )
+        if (watched := _watched.get()) is not None:
+            watched.append(rollout)
+        return rollout
+
+
+def _deadline(spec: RolloutSpec) -> float | None:
+    """The agent's seconds, a little under the sandbox's: an agent that takes too long is judged, not lost with it."""
+    limits, lifetime = spec.limits, spec.sandbox.lifetime
+    if lifetime is None:
+        return limits.deadline
+    longest = lifetime - min(limits.reward_timeout, lifetime / 10)
+    return longest if limits.deadline is None else min(limits.deadline, longest)

@@ -1,12 +1,13 @@
 """Rollouts as training rows, and rows as the groups that Atropos' API takes."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from hermes_envs.messages import Message
-from hermes_envs.outcome import Outcome
+from hermes_envs.outcome import Outcome, StopReason
+from hermes_envs.result import AgentResult
 from hermes_envs.rollout import Rollout
 from hermes_envs.tokens import MASKED_LABEL, MASKED_LOGPROB, ChatTemplateError, Segment, Tokenizer
 
@@ -130,6 +131,63 @@ def as_item(row: Row, *, with_messages: bool) -> ScoredDataItem:
     )
     cast("dict[str, Any]", item)["inference_logprobs"] = row.logprobs
     return item
+
+
+_LISTS = (
+    "tokens",
+    "masks",
+    "scores",
+    "advantages",
+    "ref_logprobs",
+    "messages",
+    "inference_logprobs",
+    "images",
+    "distill_token_ids",
+    "distill_logprobs",
+)
+"""What a group has one entry a row of, and may lack altogether."""
+
+
+def merged(items: Sequence[ScoredDataItem], generation_params: dict[str, Any]) -> ScoredDataGroup:
+    """Items that `collect_trajectory` gave as the group that Atropos' API takes."""
+    rows = cast("Sequence[Mapping[str, Any]]", items)
+    lists = {name: [row.get(name) for row in rows] for name in _LISTS}
+    group: dict[str, Any] = {
+        **{name: None if all(one is None for one in values) else values for name, values in lists.items()},
+        "generation_params": generation_params,
+        "group_overrides": {},
+        "overrides": [dict(row.get("overrides") or {}) for row in rows],
+    }
+    for row in rows:
+        group["group_overrides"] |= row.get("group_overrides") or {}
+    return cast("ScoredDataGroup", group)
+
+
+def rows_in(group: ScoredDataGroup, rollouts: Sequence[Rollout]) -> list[tuple[Rollout, Row]]:
+    """The rows of a group that an environment made or changed, each with the rollout that it comes from.
+
+    Args:
+        group: The group.
+        rollouts: What was run for it. A row that names none of these in its overrides is a rollout of its own.
+    """
+    known = {rollout.id: rollout for rollout in rollouts}
+    lists = {name: cast("Mapping[str, Any]", group).get(name) for name in (*_LISTS, "overrides")}
+    found: list[tuple[Rollout, Row]] = []
+    for index in range(len(group["tokens"])):
+        entry: dict[str, Any] = {name: values[index] for name, values in lists.items() if values}
+        row = Row(
+            tokens=entry["tokens"],
+            masks=entry["masks"],
+            logprobs=entry.get("inference_logprobs") or [],
+            score=entry["scores"],
+            messages=entry.get("messages") or [],
+            overrides=entry.get("overrides") or {},
+        )
+        rollout = known.get(row.overrides.get("rollout", ""), Rollout(str(index), Outcome.completed))
+        result = rollout.result or AgentResult(messages=row.messages, stop_reason=StopReason.finished)
+        result = replace(result, messages=row.messages or result.messages)
+        found.append((replace(rollout, reward=row.score, result=result), row))
+    return found
 
 
 def _segment_row(rollout: Rollout, segment: Segment, index: int, count: int) -> Row:

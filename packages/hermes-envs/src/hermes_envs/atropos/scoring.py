@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from hermes_envs.outcome import Outcome
 from hermes_envs.rollout import Rollout
 
-from .library import ScoredDataGroup
+from .library import ScoredDataGroup, ScoredDataItem
 from .metrics import Metrics
-from .rows import Row, as_group, exact_rows, is_scored, placeholder_row, with_advantages
+from .rows import Row, as_group, exact_rows, is_scored, merged, placeholder_row, with_advantages
 
 if TYPE_CHECKING:
     from .base_env import HermesAgentBaseEnv
@@ -41,16 +41,26 @@ class Scoring:
     async def sendable(self, rollouts: Sequence[Rollout]) -> list[ScoredDataGroup]:
         """The groups to train on; none, and counted, where a member has no reward or all rewards are the same."""
         self._metrics.count(rollouts)
-        if not all(is_scored(rollout) for rollout in rollouts):
-            self._metrics.dropped_groups += 1
-            self._metrics.dropped_in_a_row += 1
-            _log.warning("a group is dropped: %s", failures_of(rollouts))
+        scores = [rollout.reward if is_scored(rollout) else None for rollout in rollouts]
+        return await self.grouped(rollouts) if self._teaches(scores, failures_of(rollouts)) else []
+
+    def collected(self, items: Sequence[ScoredDataItem | None]) -> list[ScoredDataGroup]:
+        """What `collect_trajectory` gave for each member, by the same rules."""
+        scores = [None if item is None else item["scores"] for item in items]
+        if not self._teaches(scores, "collect_trajectory gave no item for a member"):
             return []
+        return [merged([item for item in items if item is not None], self._generation_params())]
+
+    def _teaches(self, scores: Sequence[float | None], lost_because: str) -> bool:
+        """Whether a group is whole and has something to learn from; it is counted where not."""
+        if None in scores:
+            self._metrics.drop(lost_because)
+            return False
         self._metrics.dropped_in_a_row = 0
-        if self._env.config.ensure_scores_are_not_same and len({rollout.reward for rollout in rollouts}) == 1:
+        if self._env.config.ensure_scores_are_not_same and len(set(scores)) == 1:
             self._metrics.same_score_groups += 1
-            return []
-        return await self.grouped(rollouts)
+            return False
+        return True
 
     async def grouped(self, rollouts: Sequence[Rollout]) -> list[ScoredDataGroup]:
         """Scored rollouts as groups, whatever their rewards."""
@@ -80,14 +90,14 @@ class Scoring:
         _log.warning("a group is dropped: %d tokens, the trainer takes %d", longest, longest_allowed)
         return False
 
-    def _generation_params(self, rollout: Rollout) -> dict[str, Any]:
-        config, group = self._env.config, rollout.group
+    def _generation_params(self, rollout: Rollout | None = None) -> dict[str, Any]:
+        config, group = self._env.config, rollout.group if rollout else None
         return {
             "temperature": config.agent_temperature,
             "max_tokens": config.max_token_length,
             "model": self._env.policy.model,
             "toolsets": list(group.toolsets or ()) if group else [],
-            "tools": list(rollout.tools),
+            "tools": list(rollout.tools) if rollout else [],
             "seed": group.seed if group else None,
         }
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from hermes_parsers import parser_for_model
+from hermes_parsers import list_parsers, parser_for_model
 
 from hermes_envs.clients import ChatClient, OpenAIClient, TokenClient, Turn
 from hermes_envs.clients.concurrency import AdaptiveConcurrency
@@ -15,9 +15,10 @@ from hermes_envs.messages import Message
 from hermes_envs.tokens import Tokenizer
 
 from .config import HermesAgentEnvConfig
-from .library import APIServerConfig
+from .library import APIServerConfig, ReasoningConfig
 
 Split = Literal["train", "eval"]
+_OPENAI = "https://api.openai.com/v1"
 _WIRES = {"auto": "auto", "/generate": "atropos", "/inference/v1/generate": "vllm"}
 
 
@@ -46,6 +47,14 @@ class PolicyServers:
             raise ConfigError('server_type "trl" gives no token ids: use "vllm", "sglang" or "openai"')
         self.exact = "openai" not in kinds
         """Whether sampled ids are known: phase 2. Servers of the type openai are phase 1."""
+        self._reasoning = ReasoningConfig(
+            config.thinking_mode, config.reasoning_effort, config.max_reasoning_tokens
+        )
+        if self.exact and self._reasoning.enabled:
+            raise ConfigError(
+                "thinking_mode, reasoning_effort and max_reasoning_tokens are asked of servers of server_type "
+                '"openai": what a vllm or sglang server samples goes by the chat template and custom_thinking_prompt'
+            )
         self.model = configs[0].model_name
         self.base_urls = [server.base_url for server in configs if server.base_url]
         self._clients = {
@@ -79,10 +88,10 @@ class PolicyServers:
 
     def _client(
         self, server: APIServerConfig, config: HermesAgentEnvConfig, tokenizer: Tokenizer, split: str
-    ) -> "TokenClient | MarkupClient":
-        parser = config.tool_call_parser
+    ) -> "TokenClient | MarkupClient | OpenAIClient":
+        parser: str | None = config.tool_call_parser
         if parser == "auto":
-            parser = parser_for_model(server.model_name) or "hermes"
+            parser = parser_for_model(server.model_name)
         limit = server.num_max_requests_at_once if split == "train" else server.num_requests_for_eval
         concurrency = AdaptiveConcurrency(max(1, limit))
         base_url = server.base_url or None
@@ -91,10 +100,16 @@ class PolicyServers:
                 server.model_name,
                 base_url,
                 api_key_for(server),
+                extra_body=self._reasoning_fields(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI),
                 timeout=server.timeout,
                 concurrency=concurrency,
             )
-            return MarkupClient(client, parser)
+            return client if parser is None else MarkupClient(client, parser)
+        if parser is None:
+            raise ConfigError(
+                f"no tool_call_parser is known for the model {server.model_name!r}: set --env.tool_call_parser to one "
+                f"of {', '.join(list_parsers())}"
+            )
         if base_url is None:
             raise ConfigError(f"--openai.base_url is needed for server_type {server.server_type}")
         return TokenClient(
@@ -109,6 +124,11 @@ class PolicyServers:
             timeout=server.timeout,
             concurrency=concurrency,
         )
+
+    def _reasoning_fields(self, base_url: str) -> dict[str, Any]:
+        """What atroposlib's own servers add to a request; OpenAI's reasoning models take one temperature only."""
+        fields = self._reasoning.build_extra_body(base_url) or {}
+        return {**fields, "temperature": 1.0} if "reasoning_effort" in fields else fields
 
 
 class ServerChoice:

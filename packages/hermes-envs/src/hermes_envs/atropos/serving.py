@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hermes_envs.config import ConfigError
 
 from .api import ApiGone, AtroposApi, Refused, Status, Waiting, pause, post_path
-from .errors import EnvironmentFailed
+from .errors import EnvironmentFailed, uncancelled
 from .library import EvalHandlingEnum, ScoredDataGroup
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Serving:
         while True:
             try:
                 answer = await self.api.post("/register-env", self._registration())
-                info = await self.api.get("/info")
+                info = await self.api.get("/info") | await self.api.get("/wandb_info")
             except ApiGone as error:
                 self._waiting.say(f"{error}; start it with `run-api`")
             else:
@@ -221,13 +221,14 @@ class Serving:
     async def _group(self, item_id: str, item: Any) -> None:
         env = self.env
         try:
-            if item is None:
-                item = await env.get_next_item()
-            if item is None:
-                self._exhausted = True
-                return
-            env.running_items[item_id]["item"] = item
-            await env.handle_env(item_id)
+            with uncancelled():
+                if item is None:
+                    item = await env.get_next_item()
+                if item is None:
+                    self._exhausted = True
+                    return
+                env.running_items[item_id]["item"] = item
+                await env.handle_env(item_id)
             self._broken_in_a_row = 0
         except Exception as error:
             self._broken_in_a_row += 1

@@ -1,9 +1,11 @@
 """Train on a folder of Harbor tasks: each brings its image, its instruction and its tests."""
 
 import random
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, cast
 
+from hermes_sandbox import SandboxSpec
 from pydantic import Field
 
 from hermes_envs.atropos.base_env import HermesAgentBaseEnv
@@ -11,8 +13,21 @@ from hermes_envs.atropos.cli import default_server
 from hermes_envs.atropos.config import HermesAgentEnvConfig, Names
 from hermes_envs.atropos.library import APIServerConfig
 from hermes_envs.config import ConfigError
+from hermes_envs.context import ToolContext
 from hermes_envs.harbor import Task, TaskError, UnknownTask, load_tasks, task_rollout_spec
-from hermes_envs.spec import RolloutSpec
+from hermes_envs.result import AgentResult
+from hermes_envs.session import RolloutSession
+from hermes_envs.spec import Reward, RewardFunction, RolloutSpec
+
+_OF_THE_TASK = ("image", "workdir", "cpus", "memory_mb", "network")
+"""What a task says of its sandbox, unless the configuration does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _TaskSpec(RolloutSpec):
+    """A rollout of a task, with the task's own judge."""
+
+    judge: RewardFunction
 
 
 class HarborEnvConfig(HermesAgentEnvConfig):
@@ -72,14 +87,47 @@ class HarborEnv(HermesAgentBaseEnv[HarborEnvConfig]):
             random.Random(f"{self.config.seed}/{epoch}").shuffle(order)
         return self.train_tasks[order[place]]
 
+    def format_prompt(self, item: Task) -> str:
+        """The task's instruction."""
+        return item.instruction
+
+    def sandbox_spec(self, item: Task) -> SandboxSpec:
+        """The task's own sandbox, with what the configuration says of sandboxes over it.
+
+        It lives as long as the task's own limits may take, unless `terminal_lifetime` is set.
+        """
+        plan, said = self._plan(item), super().sandbox_spec(item)
+        chosen = {name: getattr(said, name) for name in _OF_THE_TASK if getattr(said, name) is not None}
+        lifetime, limits = self.config.terminal_lifetime, plan.limits
+        if "terminal_lifetime" not in self.config.model_fields_set:
+            needed = limits.prepare_timeout + (limits.deadline or 0.0) + limits.reward_timeout
+            lifetime = max(lifetime, needed)
+        env = {**plan.sandbox.env, **said.env}
+        return replace(plan.sandbox, **chosen, env=env, lifetime=lifetime, strict=said.strict)
+
     def rollout_spec(self, item: Task) -> RolloutSpec:
-        """The task's own sandbox, limits, preparation and verifier."""
+        """The task's limits, preparation and verifier; `prepare` comes after the task's own."""
+        spec, plan = super().rollout_spec(item), self._plan(item)
+
+        async def prepare(session: RolloutSession) -> None:
+            for one in (plan.prepare, spec.prepare):
+                if one is not None:
+                    await one(session)
+
+        fields: dict[str, Any] = dict(vars(spec))
+        fields |= {"limits": plan.limits, "labels": plan.labels, "prepare": prepare, "judge": plan.reward}
+        return _TaskSpec(**fields)
+
+    async def compute_reward(self, item: Task, result: AgentResult, ctx: ToolContext) -> float | Reward:
+        """The verdict of the task's own tests."""
+        given: Any = cast("_TaskSpec", ctx.session.spec).judge(result, ctx)
+        return await given
+
+    def _plan(self, item: Task) -> RolloutSpec:
         config = self.config
         return task_rollout_spec(
             item,
             backend=config.terminal_backend,
-            tools=self.tools(),
-            system=config.system_prompt,
             limits=self.rolling.limits(),
             mode=config.verifier,
             timeout_multiplier=config.timeout_multiplier,
