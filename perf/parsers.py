@@ -2,7 +2,8 @@
 
     python perf/parsers.py [--json FILE] [FORMAT …]
 
-Times are the best of a few tries in CPU seconds. The base is `json.loads` of the same arguments.
+Times are the best of a few tries in CPU seconds. The base is `json.loads` of the same arguments. `memory` is the most that
+a stream of 20 calls holds besides the arguments of the complete ones, as a multiple of one call's text.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import tempfile
 import time
 import tracemalloc
 import typing
+from functools import partial
 from pathlib import Path
 
 SUPPORT = Path(__file__).parent.parent / "packages" / "hermes-parsers" / "tests" / "support"
@@ -45,12 +47,18 @@ def stream(parser, text, size=4):
     return reading.result()
 
 
-def peak_of(run):
+def held_by(parser, text, step=64):
+    """The most that a stream holds besides the arguments of its complete calls, in bytes."""
+    reading, most = parser.stream(), 0
     tracemalloc.start()
-    run()
-    peak = tracemalloc.get_traced_memory()[1]
+    for at in range(0, len(text), step):
+        reading.feed(text[at : at + step])
+        if at % (16 * step) == 0:
+            kept = sum(len(call.arguments) for call in reading.result().tool_calls)
+            most = max(most, tracemalloc.get_traced_memory()[1] - kept)
+            tracemalloc.reset_peak()
     tracemalloc.stop()
-    return peak
+    return most
 
 
 def measure(name, render, get_parser):
@@ -72,40 +80,35 @@ def measure(name, render, get_parser):
     row["doubling_x"] = min(
         best(lambda: stream(parser, whole), 1) / best(lambda: stream(parser, half), 1) for _ in "12"
     )
-    many = render([("w", {"t": code[:20_000]})] * 20)
-    row["memory_x"] = peak_of(lambda: [None for _ in feed_all(parser, many)]) / len(many)
+    one = ("w", {"t": code[:20_000]})
+    row["memory_x"] = held_by(parser, render([one] * 20)) / len(render([one]))
     return row
 
 
-def feed_all(parser, text):
-    reading = parser.stream()
-    for at in range(0, len(text), 64):
-        yield len(reading.feed(text[at : at + 64]))
-    reading.finish()
-
-
-def floods(get_parser):
-    cases = {
-        "2,000 trailing blanks": (
-            "glm45",
-            "<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value>" + " " * 2000,
-        ),
-        "20 truncated pythonic calls": ("pythonic", "[f(a=1, b='x'" * 20),
-        "146 characters of arguments": (
-            "pythonic",
-            "[f(" + ", ".join(f"a{i}={i}" for i in range(20)) + ", b=",
-        ),
-        "8,000 opener tokens": ("hermes", "<tool_call>" * 8000),
-        "8,000 section openers": ("kimi_k2", "<|tool_calls_section_begin|>" * 8000),
-        "2,000 unclosed parameters": (
-            "qwen3_coder",
-            "<tool_call>\n<function=f>\n" + "<parameter=a>\nx\n" * 2000,
-        ),
-    }
+def floods(render, openers):
+    """Damaged texts of one format, by what is wrong with them."""
+    text, without = render([("w", {"t": "VALUE"})]), render([("w", {})])
+    value = text.index("VALUE")
+    key = next(at for at in range(value) if text[at] != without[at])
+    key -= text[key - 1] == "<"
     return {
-        what: best(lambda name=name, text=text: get_parser(name, TOOLS).parse(text))
-        for what, (name, text) in cases.items()
+        "2,000 blanks, at any place": [text[:at] + " " * 2000 for at in range(len(text))],
+        "20 truncated calls": [text[:value] * 20],
+        "20 arguments, cut off": [render([("w", {f"a{i}": i for i in range(20)})])[:-8]],
+        "8,000 opener tokens": [opener * 8000 for opener in openers],
+        "2,000 unclosed parameters": [text[:key] + (text[key:value] + "x\n") * 2000],
     }
+
+
+def worst_floods(names, renderers, get_parser, load):
+    """For each flood the longest time that any format takes, and that format."""
+    worst = {}
+    for name in names:
+        read = get_parser(name, TOOLS).parse
+        for what, texts in floods(renderers[name], load(name).openers).items():
+            took = max((best(partial(read, text)) for text in texts), default=0.0)
+            worst[what] = max(worst.get(what, (0.0, "")), (took, name))
+    return {what: {"ms": took, "format": name} for what, (took, name) in worst.items()}
 
 
 def import_ms():
@@ -130,7 +133,7 @@ def main():
     options.add_argument("--json", type=Path)
     args = options.parse_args()
     sys.path.insert(0, str(SUPPORT))
-    from hermes_parsers import get_parser
+    from hermes_parsers import catalog, get_parser
     from parsers_renderers import RENDERERS
 
     rows = [measure(name, RENDERERS[name], get_parser) for name in args.formats or sorted(RENDERERS)]
@@ -143,13 +146,17 @@ def main():
             f"{row['format']:<16} {row['plain_x']:>5.1f}x {row['code_x']:>5.1f}x {row['calls_200_ms']:>7.2f} ms "
             f"{row['stream_16k_ms']:>6.1f} ms {row['doubling_x']:>6.2f}x {row['memory_x']:>6.1f}x{exact}"
         )
-    slow = floods(get_parser)
-    for what, took in slow.items():
-        print(f"{what:<32} {took:>7.2f} ms")
+    slow = worst_floods([row["format"] for row in rows], RENDERERS, get_parser, catalog.load)
+    for what, flood in slow.items():
+        print(f"{what:<32} {flood['ms']:>7.2f} ms  {flood['format']}")
     total, base = import_ms()
     print(f"import hermes_parsers: {total - base:.1f} ms over {base:.1f} ms for json, re and dataclasses")
     if args.json:
-        report = {"formats": rows, "floods_ms": slow, "import_ms": total - base}
+        report = {
+            "formats": rows,
+            "floods_ms": slow,
+            "import_ms": total - base,
+        }
         args.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
 
