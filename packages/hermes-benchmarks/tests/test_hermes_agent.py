@@ -55,6 +55,19 @@ def test_a_model_is_asked_and_paid_for(tmp_path):
     assert f"${one_turn * turns:.2f}" in out
 
 
+def test_the_environment_may_name_the_model_and_the_run_keeps_its_name(tmp_path):
+    few = ("--agent", "hermes", "--name", "run", "--tasks", "log-report")
+    with serve(Model()) as model:
+        where = {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": KEY}
+        assert tb2(tmp_path, "evaluate", *few, **where, OPENAI_MODEL="a/model")[0] == 0
+        code, _, err = tb2(tmp_path, "resume", "runs/run", **where, OPENAI_MODEL="another")
+        assert (code, err) == (0, "")
+        out = tb2(tmp_path, "evaluate", "--dry-run", "--tasks", "log-report", OPENAI_MODEL="a/model")[1]
+    assert {asked["model"] for asked in model.requests} == {"a/model"}
+    assert json.loads((tmp_path / "runs/run/config.json").read_text())["model"] == "a/model"
+    assert "agent scripted" in out  # a name alone asks for no model
+
+
 def test_a_wrong_key_is_one_sentence_before_anything_starts(tmp_path):
     with serve(Model()) as model:
         code, out, err = tb2(tmp_path, *arguments(model, "wrong"))

@@ -144,7 +144,7 @@ class ModelConfig(ConfigModel):
     """The model and its OpenAI-compatible endpoint."""
 
     model_name: str | None = None
-    """The model, by the name that its server knows."""
+    """The model, by the name that its server knows; OPENAI_MODEL by default, for agent hermes."""
     base_url: str | None = None
     """The endpoint, ending in /v1; OPENAI_BASE_URL or OpenRouter where there is a key for one of them."""
     api_key: SecretStr | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -33,7 +34,14 @@ class Evaluation:
         self.agent_name = config.run.agent or str(getattr(benchmark, "default_agent", "hermes"))
         self.backend = str(getattr(benchmark, "backend", config.env.terminal_backend or "local"))
         env = config.env.model_copy(update={"terminal_backend": self.backend})
-        self.config = config.model_copy(update={"env": env})
+        openai = config.openai
+        if (
+            self.agent_name == "hermes"
+            and not openai.model_name
+            and (named := os.environ.get("OPENAI_MODEL"))
+        ):
+            openai = openai.model_copy(update={"model_name": named})
+        self.config = config.model_copy(update={"env": env, "openai": openai})
 
     @cached_property
     def tasks(self) -> dict[str, BenchmarkTask]:

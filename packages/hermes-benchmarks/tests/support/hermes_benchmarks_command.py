@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 CODE = "import sys; from hermes_benchmarks.cli.tb2 import main; main()"
-WITHOUT = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENROUTER_API_KEY")
+WITHOUT = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENROUTER_API_KEY")
 NURSERY = Path(__file__).with_name("hermes_benchmarks_nursery.py")
 
 

@@ -58,7 +58,7 @@ def hermes_agent(config: EvaluationConfig) -> RunAgent:
     """The agent loop with the model of `config.openai`."""
     openai, env = config.openai, config.env
     if not openai.model_name:
-        raise UsageError("agent hermes needs a model: give --openai.model_name NAME")
+        raise UsageError("agent hermes needs a model: give --openai.model_name NAME, or set OPENAI_MODEL")
     where = endpoint(openai)
     price = openai.price
     client = OpenAIClient(
