@@ -24,6 +24,12 @@ def test_nonsense_is_refused_by_name(field: str, value: Any) -> None:
         SandboxSpec(**{field: value})
 
 
+@pytest.mark.parametrize(("field", "value"), [("image", 5), ("env", {"A": 5}), ("env", {5: "A"})])
+def test_another_type_is_refused_by_name(field: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=field):
+        SandboxSpec(**{field: value})
+
+
 def test_a_digest_tells_equal_specs_from_others() -> None:
     def spec(**changes: Any) -> SandboxSpec:
         fields: dict[str, Any] = {

@@ -8,12 +8,15 @@ import posixpath
 import stat
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from hermes_sandbox.errors import Unavailable
 from hermes_sandbox.result import ExecResult
 
 Kind = Literal["file", "folder", "link", "other"]
+
+RemotePath: TypeAlias = "str | os.PathLike[str]"
+"""A path inside: text, or a `PurePosixPath`."""
 
 RunProgram = Callable[[str, tuple[str, ...], bytes | None, bool], Awaitable[ExecResult]]
 """Runs a bash program with arguments and standard input, whether much or little data passes; keeps all output."""

@@ -10,6 +10,7 @@ from hermes_sandbox.backend import Backend, Command, CountsOomKills, Machine, Tr
 from hermes_sandbox.errors import ImageError, SandboxError
 from hermes_sandbox.jobs import MARK, FailedJob, Job, Sink
 from hermes_sandbox.oneshot import signal_once
+from hermes_sandbox.result import StreamName
 from hermes_sandbox.runner import Runner, runner_program
 from hermes_sandbox.runner.errors import RunnerLost
 
@@ -23,6 +24,9 @@ ANSWER = 15.0
 
 DYING = (0.1, 0.3, 1.0, 3.0, None)
 """Seconds between attempts to open a runner where one served before."""
+
+
+def _drop_output(_: StreamName, __: bytes) -> None: ...
 
 
 class _NoSuchUserError(SandboxError):
@@ -132,7 +136,7 @@ class ResidentLauncher:
         """Whether there is such a user inside, for all that can be told."""
         runner = await self._runner(None)
         argv = ("id", "-u", "--", user.partition(":")[0])
-        job = await runner.start(argv, "/", {}, lambda *_: None, merge=True, feed=False)
+        job = await runner.start(argv, "/", {}, _drop_output, merge=True, feed=False)
         return (await job.ended).exit_code != 1
 
     async def _try_to_open(self, user: str | None) -> Runner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import os
 import posixpath
 import secrets
 import shlex
@@ -35,7 +36,7 @@ from hermes_sandbox.files import Unpacker
 from hermes_sandbox.jobs import MARK, Launcher
 from hermes_sandbox.lifetime import Lifetime
 from hermes_sandbox.ownership import owner_labels
-from hermes_sandbox.paths import FileInfo, Paths
+from hermes_sandbox.paths import FileInfo, Paths, RemotePath
 from hermes_sandbox.process import Process
 from hermes_sandbox.programs import bash_argv, program_argv, trusted_command
 from hermes_sandbox.resident import NEEDS_BASH, ResidentLauncher
@@ -206,7 +207,7 @@ class Sandbox:
         """The processes started by `spawn`, running and ended, oldest first."""
         return list(self._processes)
 
-    async def read_bytes(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+    async def read_bytes(self, path: RemotePath, *, offset: int = 0, limit: int | None = None) -> bytes:
         """A file's bytes, from `offset` on and at most `limit` of them.
 
         Raises:
@@ -214,9 +215,9 @@ class Sandbox:
             IsADirectoryError: It is a folder.
             PermissionError: The sandbox's user may not read it.
         """
-        return await self._paths.read(path, offset, limit)
+        return await self._paths.read(os.fspath(path), offset, limit)
 
-    async def write_bytes(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+    async def write_bytes(self, path: RemotePath, data: bytes, *, mode: int | None = None) -> None:
         """Write a file, making its folders: whole or not at all.
 
         Args:
@@ -225,39 +226,39 @@ class Sandbox:
             mode: Permission bits. Default: those of the file replaced, or the sandbox's umask.
         """
         check_bytes("data", data)
-        await self._paths.write(path, data, mode)
+        await self._paths.write(os.fspath(path), data, mode)
 
-    async def read_text(self, path: str, *, encoding: str = "utf-8", errors: str = "strict") -> str:
+    async def read_text(self, path: RemotePath, *, encoding: str = "utf-8", errors: str = "strict") -> str:
         """A file's text."""
         return (await self.read_bytes(path)).decode(encoding, errors)
 
     async def write_text(
-        self, path: str, text: str, *, mode: int | None = None, encoding: str = "utf-8"
+        self, path: RemotePath, text: str, *, mode: int | None = None, encoding: str = "utf-8"
     ) -> None:
         """Write a text file, as `write_bytes` does."""
         await self.write_bytes(path, text.encode(encoding), mode=mode)
 
-    async def exists(self, path: str) -> bool:
+    async def exists(self, path: RemotePath) -> bool:
         """Whether something is there."""
-        return await self._paths.exists(path)
+        return await self._paths.exists(os.fspath(path))
 
-    async def stat(self, path: str, *, follow_symlinks: bool = True) -> FileInfo:
+    async def stat(self, path: RemotePath, *, follow_symlinks: bool = True) -> FileInfo:
         """Kind, size, mode, owner and time of an entry."""
-        return await self._paths.stat(path, follow=follow_symlinks)
+        return await self._paths.stat(os.fspath(path), follow=follow_symlinks)
 
-    async def list_dir(self, path: str = ".") -> list[FileInfo]:
+    async def list_dir(self, path: RemotePath = ".") -> list[FileInfo]:
         """A folder's entries, sorted by name."""
-        return await self._paths.list(path)
+        return await self._paths.list(os.fspath(path))
 
-    async def mkdir(self, path: str, *, parents: bool = True, exist_ok: bool = True) -> None:
+    async def mkdir(self, path: RemotePath, *, parents: bool = True, exist_ok: bool = True) -> None:
         """Make a folder."""
-        await self._paths.mkdir(path, parents=parents, exist_ok=exist_ok)
+        await self._paths.mkdir(os.fspath(path), parents=parents, exist_ok=exist_ok)
 
-    async def remove(self, path: str, *, recursive: bool = False) -> None:
+    async def remove(self, path: RemotePath, *, recursive: bool = False) -> None:
         """Remove a file or an empty folder; with `recursive` a folder with all it holds."""
-        await self._paths.remove(path, recursive=recursive)
+        await self._paths.remove(os.fspath(path), recursive=recursive)
 
-    async def upload(self, local: str | Path, remote: str) -> None:
+    async def upload(self, local: str | Path, remote: RemotePath) -> None:
         """Copy a local file to the path `remote`, or a local folder's contents into the folder `remote`.
 
         A file goes into `remote` under its own name where that is a folder or ends with "/". Folders are made,
@@ -270,7 +271,7 @@ class Sandbox:
                 return await self._transfers.upload(source, target, None)
             if not await asyncio.to_thread(source.is_file):
                 raise FileNotFoundError(2, "No such file or directory", str(local))
-            if remote.endswith("/") or (
+            if os.fspath(remote).endswith("/") or (
                 await self.exists(target) and (await self.stat(target)).kind == "folder"
             ):
                 return await self._transfers.upload(source, target, source.name)
@@ -278,7 +279,7 @@ class Sandbox:
             return await self._transfers.upload(source, folder, name)
 
     async def download(
-        self, remote: str, local: str | Path, *, unsafe: Literal["refuse", "skip"] = "refuse"
+        self, remote: RemotePath, local: str | Path, *, unsafe: Literal["refuse", "skip"] = "refuse"
     ) -> tuple[str, ...]:
         """Copy a file to the local path `local`, or a folder's contents into the local folder `local`.
 
@@ -301,9 +302,9 @@ class Sandbox:
                     await self._transfers.download(source, ".", unpacker)
                 return tuple(unpacker.skipped)
             folder, name = posixpath.split((await self._resolved(source)).rstrip("/"))
-            target = Path(local)
+            target: Path = Path(local)
             if str(local).endswith("/") or await asyncio.to_thread(target.is_dir):
-                target /= posixpath.basename(remote)
+                target = target / posixpath.basename(source)
             async with Unpacker(target, single=True) as unpacker:
                 await self._transfers.download(folder, f"./{name}", unpacker)
         return ()
@@ -312,18 +313,18 @@ class Sandbox:
         result = await self._run_program('exec readlink -fn -- "$1"', (path,), None, False)
         return result.stdout.decode("utf-8", "surrogateescape") if result.ok else path
 
-    async def read_outside(self, path: str, *, limit: int = 64 << 20) -> bytes | None:
+    async def read_outside(self, path: RemotePath, *, limit: int = 64 << 20) -> bytes | None:
         """A regular file as the backend hands it out itself, past every program inside; for verifiers.
 
         None where the backend has no such way, there is no regular file, or it has more than `limit` bytes.
         """
         with self._lifetime.use():
-            return await self._transfers.fetch(path, limit)
+            return await self._transfers.fetch(os.fspath(path), limit)
 
-    async def write_outside(self, path: str, data: bytes, *, mode: int = 0o644) -> bool:
+    async def write_outside(self, path: RemotePath, data: bytes, *, mode: int = 0o644) -> bool:
         """Replace a file by the backend's own means, owned by root; False where it has none."""
         with self._lifetime.use():
-            return await self._transfers.place(path, data, mode)
+            return await self._transfers.place(os.fspath(path), data, mode)
 
     async def snapshot(self, *, keep: bool = False) -> Snapshot:
         """Save the file system as an image that `SandboxSpec.image` takes, until `delete_snapshot`.

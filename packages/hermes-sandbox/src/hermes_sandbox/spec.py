@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Literal, TypeAlias, cast
 
 
@@ -115,6 +116,10 @@ class SandboxSpec:
     strict: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.image), (str, Dockerfile, Snapshot, Path, NoneType)):
+            raise TypeError(
+                f"SandboxSpec.image is a reference, a Dockerfile, a Snapshot or a Path, not {self.image!r}"
+            )
         for name in ("cpus", "memory_mb", "disk_mb", "pids", "lifetime", "idle"):
             value = getattr(self, name)
             if value is not None and value <= 0:
@@ -137,8 +142,11 @@ def check_variables(env: Mapping[str, str]) -> None:
 
     Raises:
         ValueError: A name is empty or holds `=`, or there is a NUL byte.
+        TypeError: Something is no text.
     """
-    for key, value in env.items():
+    for key, value in cast("Mapping[object, object]", env).items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"env maps names to text, not {key!r} to {value!r}: use str()")
         if not key or "=" in key or "\0" in key + value:
             raise ValueError(f"env has a name or value that no process can hold: {key!r}")
 

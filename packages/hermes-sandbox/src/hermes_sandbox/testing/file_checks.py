@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -109,6 +109,21 @@ class FileChecks(Checks):
         await sandbox.write_text("relative.txt", "ünï\n")
         assert await sandbox.read_text(f"{sandbox.workdir}/relative.txt") == "ünï\n"
         assert (await sandbox.exec("cat relative.txt; rm relative.txt")).output == "ünï\n"
+
+    async def test_paths_may_be_path_objects(self, sandbox: Sandbox, here: str, tmp_path: Path) -> None:
+        """Wherever a path is asked for."""
+        folder = PurePosixPath(here)
+        await sandbox.mkdir(folder / "d")
+        await sandbox.write_text(folder / "d" / "f", "text")
+        assert await sandbox.read_bytes(folder / "d" / "f") == b"text"
+        assert await sandbox.exists(folder / "d")
+        assert (await sandbox.stat(folder / "d" / "f")).path == f"{here}/d/f"
+        assert [info.path for info in await sandbox.list_dir(folder / "d")] == [f"{here}/d/f"]
+        await sandbox.download(folder / "d" / "f", tmp_path)
+        await sandbox.upload(tmp_path / "f", folder / "e")
+        assert await sandbox.read_text(folder / "e") == "text"
+        await sandbox.remove(folder / "e")
+        assert not await sandbox.exists(folder / "e")
 
     async def test_failures_are_the_built_in_ones(self, sandbox: Sandbox, here: str) -> None:
         """FileNotFoundError, IsADirectoryError, NotADirectoryError, with the path in them."""
