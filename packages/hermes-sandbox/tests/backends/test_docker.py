@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hermes_sandbox import (
@@ -16,6 +17,7 @@ from hermes_sandbox import (
     Mount,
     NamedNetwork,
     Sandbox,
+    SandboxError,
     SandboxGone,
     SandboxSpec,
     SandboxStartError,
@@ -62,6 +64,31 @@ async def test_a_limit_that_the_daemon_refuses_is_named_or_noted(field: str, val
     async with create_sandbox("docker", replace(wanted, strict=False)) as box:
         assert box.unenforced == (field,)
         assert (await box.exec("echo here")).output == "here\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "said"),
+    [
+        ({"image": "BAD NAME"}, ImageError, "in lower case"),
+        ({"image": ""}, ImageError, "needs an image"),
+        (
+            {"network": NamedNetwork("no-such-network")},
+            SandboxStartError,
+            "no-such-network.*docker network ls",
+        ),
+        (
+            {"mounts": [Mount("/no/such/folder", "/x")]},
+            SandboxStartError,
+            "/no/such/folder.*the source is there",
+        ),
+        ({"user": "no-such-user"}, SandboxStartError, "no-such-user.*the image has"),
+    ],
+)
+async def test_a_spec_that_cannot_start_has_its_remedy(
+    spec: dict[str, Any], kind: type[SandboxError], said: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        await create_sandbox("docker", SandboxSpec(**{"image": IMAGE, **spec}))
 
 
 async def test_the_images_workdir_env_and_user_hold(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import aiohttp
 from aiodocker.exceptions import DockerError
 
+from hermes_sandbox.backends.wording import Words
 from hermes_sandbox.errors import (
     AuthError,
     ImageError,
@@ -32,6 +33,18 @@ REMEDIES = {
     "disk_mb": "; it takes overlay2 on xfs with pquota, btrfs or zfs",
     "gpus": "; it takes a GPU, its driver and the NVIDIA Container Toolkit",
 }
+
+_STARTING: Words = (
+    (
+        ("invalid reference format",),
+        ImageError,
+        "a reference is like registry.example/name:tag, in lower case",
+    ),
+    (("network ",), SandboxStartError, "`docker network ls` lists those that are there"),
+    (("invalid mount", "bind source"), SandboxStartError, "both paths are absolute, and the source is there"),
+    (("find user", "find group"), SandboxStartError, "give a user that the image has, or a number"),
+)
+"""What a daemon says of a spec that it cannot start."""
 
 REMEDY = "is the daemon running, may this user reach it, is DOCKER_HOST right?"
 
@@ -73,4 +86,9 @@ def _translated(what: str, error: DockerError, starting: bool) -> SandboxError:
         return SandboxGone(f"{message}; create another sandbox")
     if starting and ('"bash"' in text or "/bash" in text) and ("not found" in text or "no such file" in text):
         return ImageError(f"{message}; {NEEDS_BASH}")
-    return SandboxStartError(message) if starting else SandboxError(message)
+    if not starting:
+        return SandboxError(message)
+    for words, kind, remedy in _STARTING:
+        if any(word in text for word in words):
+            return kind(f"{message}; {remedy}")
+    return SandboxStartError(message)

@@ -31,7 +31,7 @@ async def resolve_image(client: Any, image: Image | None, pull: Pull) -> str:
     Raises:
         ImageError: It cannot be had.
     """
-    if image is None:
+    if image is None or image == "":
         raise ImageError("a Docker sandbox needs an image: SandboxSpec(image='debian:stable-slim')")
     if isinstance(image, Dockerfile):
         return await build_image(client, image)
