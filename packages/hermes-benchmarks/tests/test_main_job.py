@@ -242,6 +242,23 @@ def test_ls_dry_run_and_print_config(here):
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize("argv", [["ls", "--json"], ["evaluate", "--dry-run"], ["evaluate"], ["validate"]])
+def test_what_is_passed_over_in_a_dataset_is_said_once(here, argv):
+    for name in ("tidy-inbox", "log-report", "git-merge"):
+        shutil.copytree(sample_path() / name, f"tasks/{name}")
+    settings = Path("tasks/log-report/task.toml")
+    settings.write_text(f"mistery = 1\n{settings.read_text()}")
+    Path("tasks/git-merge/task.toml").unlink()
+    Path("tasks/notes").mkdir()
+    agent = [] if argv[0] in ("ls", "validate") else ["--agent", "nop"]
+    code, _, err = here(*argv, "--dataset", "tasks", "--backend", "local", *agent)
+    assert code == 0
+    stray, unknown = err.splitlines()
+    assert stray == "tb2: warning: git-merge is no task: it has no task.toml"
+    assert unknown.startswith("tb2: warning: log-report: ")
+    assert "mistery" in unknown
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

@@ -123,6 +123,10 @@ class BenchmarkBase:
         """Tasks that cannot run as configured, with reasons."""
         return ()
 
+    def warnings(self, tasks: Sequence[BenchmarkTask]) -> Sequence[str]:
+        """What a person should know of the chosen tasks before they run; nothing."""
+        return ()
+
     def identity(self) -> Mapping[str, object]:
         """What makes results comparable, beyond tasks, agent, model and sampling."""
         return {}

@@ -33,16 +33,15 @@ def evaluate(
         program: The command.
     """
     from hermes_benchmarks.cli.running import run_to_end
-    from hermes_benchmarks.cli.setup import load
+    from hermes_benchmarks.cli.setup import choose, load
     from hermes_benchmarks.runner import Run
-    from hermes_benchmarks.selection import select
 
     evaluation = load(program, what.config if what else None, dotted(what, who, how))
     if print_config:
         from hermes_benchmarks.cli.printing import print_yaml
 
         return print_yaml(evaluation.config.to_dict())
-    selection = select(evaluation)
+    selection = choose(program, evaluation)
     if dry_run:
         from hermes_benchmarks.cli.dry_run import print_plan
 

@@ -25,11 +25,11 @@ def ls(
         program: The command.
     """
     from hermes_benchmarks.cli.printing import columns, say
-    from hermes_benchmarks.cli.setup import load
+    from hermes_benchmarks.cli.setup import choose, load
     from hermes_benchmarks.files import to_json
-    from hermes_benchmarks.selection import select
 
-    selection = select(load(program, what.config if what else None, dotted(what)), playable=False)
+    evaluation = load(program, what.config if what else None, dotted(what))
+    selection = choose(program, evaluation, playable=False)
     if json:
         listed = [
             {

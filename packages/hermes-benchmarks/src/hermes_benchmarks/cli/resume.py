@@ -33,13 +33,12 @@ def resume(
         program: The command.
     """
     from hermes_benchmarks.cli.running import run_to_end
-    from hermes_benchmarks.cli.setup import reload
+    from hermes_benchmarks.cli.setup import choose, reload
     from hermes_benchmarks.run_folder import RunFolder
     from hermes_benchmarks.runner import Run, check_identity
-    from hermes_benchmarks.selection import select
 
     folder = RunFolder(run)
     evaluation = reload(program, folder, dotted(what, who, how))
-    selection = select(evaluation)
+    selection = choose(program, evaluation)
     check_identity(folder, evaluation, selection)
     return run_to_end(program, evaluation, lambda: Run.reopen(folder, evaluation, selection))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,9 +15,11 @@ from hermes_benchmarks.config import EvaluationConfig
 from hermes_benchmarks.errors import UsageError
 from hermes_benchmarks.evaluation import Evaluation, make_benchmark
 from hermes_benchmarks.lookup import load_object
+from hermes_benchmarks.progress import flat
+from hermes_benchmarks.selection import Selection, select
 
 if TYPE_CHECKING:
-    from hermes_benchmarks.benchmark import Benchmark
+    from hermes_benchmarks.benchmark import Benchmark, BenchmarkTask
     from hermes_benchmarks.run_folder import RunFolder
 
 
@@ -53,6 +56,21 @@ def _evaluation(
     except ConfigError as error:
         raise UsageError(_friendly(str(error), flags)) from None
     return Evaluation(make_benchmark(benchmark, config), config)
+
+
+def choose(program: Program, evaluation: Evaluation, *, playable: bool = True) -> Selection:
+    """The tasks of a run, with a warning on standard error for what of them is passed over.
+
+    Raises:
+        UsageError: A name or pattern matches no task, or nothing is left.
+    """
+    selection = select(evaluation, playable=playable)
+    warnings: Callable[[Sequence[BenchmarkTask]], Sequence[str]] | None = getattr(
+        evaluation.benchmark, "warnings", None
+    )
+    for warning in warnings(selection.tasks) if warnings else ():
+        sys.stderr.write(f"{program.name}: warning: {flat(warning)}\n")
+    return selection
 
 
 def shipped(benchmark: type[Benchmark], path: Path) -> Path:

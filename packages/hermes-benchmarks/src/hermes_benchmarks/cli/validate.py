@@ -38,10 +38,11 @@ def validate(
     """
     from hermes_benchmarks.cli.app import EXIT_INTERRUPTED
     from hermes_benchmarks.cli.printing import say
-    from hermes_benchmarks.cli.setup import load
+    from hermes_benchmarks.cli.setup import choose, load
     from hermes_benchmarks.cli.validating import run_agent, validity_lines
     from hermes_benchmarks.errors import UsageError
     from hermes_benchmarks.files import write_atomic
+    from hermes_benchmarks.selection import select
     from hermes_benchmarks.validate import validity
 
     flags = {**dotted(what, how), **program.dotted}
@@ -54,7 +55,9 @@ def validate(
     for agent in ("oracle", "nop"):
         named = {"run.name": f"{how.name}-{agent}"} if how and how.name else {}
         evaluation = load(program, what.config if what else None, {**flags, **named, "run.agent": agent})
-        run, end = asyncio.run(run_agent(evaluation))
+        # The same tasks again are no reason to warn again.
+        selection = choose(program, evaluation) if agent == "oracle" else select(evaluation)
+        run, end = asyncio.run(run_agent(evaluation, selection))
         if end.interrupted:
             return EXIT_INTERRUPTED
         records[agent] = run.records()

@@ -8,14 +8,14 @@ from hermes_benchmarks.cli.printing import columns, say
 from hermes_benchmarks.evaluation import Evaluation
 from hermes_benchmarks.progress import Tally, make_progress
 from hermes_benchmarks.runner import Run, RunEnd
-from hermes_benchmarks.selection import select
+from hermes_benchmarks.selection import Selection
 from hermes_benchmarks.validate import Validity
 
 
-async def run_agent(evaluation: Evaluation) -> tuple[Run, RunEnd]:
+async def run_agent(evaluation: Evaluation, selection: Selection) -> tuple[Run, RunEnd]:
     """Run an agent to the end in a new run folder."""
     await evaluation.preflight()
-    run = Run.start(evaluation, select(evaluation))
+    run = Run.start(evaluation, selection)
     say(f"{evaluation.agent_name}: {len(run.plan.trials())} trials")
     tally = Tally(len(run.plan.trials()), concurrency=evaluation.config.run.concurrency)
     with make_progress(evaluation.config.run.progress, tally) as progress:

@@ -72,6 +72,19 @@ def load_dataset_tasks(
     return _select(_hub_rows(name, revision, split), only, skip, _cache(cache))
 
 
+def stray_folders(dataset: str) -> list[str]:
+    """The names of folders in a folder of tasks that look like tasks and hold no `task.toml`."""
+    root = Path(os.path.expanduser(dataset))  # noqa: PTH111 - pathlib raises where there is no such user
+    if (root / "task.toml").is_file():
+        return []
+    return [
+        folder.name
+        for folder in sorted(root.glob("*/"))
+        if not (folder / "task.toml").exists()
+        and ((folder / "instruction.md").is_file() or (folder / "tests").is_dir())
+    ]
+
+
 def _supported(root: Path, skip: set[str], unsupported: dict[str, str]) -> list[Task]:
     """A folder's tasks but for those that are not supported, which are noted."""
     tasks: list[Task] = []

@@ -12,7 +12,7 @@ from hermes_envs.harbor import Task, TaskError, UnknownTask
 from hermes_envs.harbor.rollout import WITHOUT_IMAGES
 
 from hermes_benchmarks.benchmark import BenchmarkBase, BenchmarkTask, Skipped
-from hermes_benchmarks.datasets import DatasetError, load_dataset_tasks
+from hermes_benchmarks.datasets import DatasetError, load_dataset_tasks, stray_folders
 from hermes_benchmarks.errors import UsageError
 from hermes_benchmarks.selection import NAMED
 from hermes_benchmarks.terminal_bench.config import TerminalBenchConfig
@@ -115,6 +115,11 @@ class TerminalBench2(BenchmarkBase):
                 Skipped(task.name, reason) for task in self.loaded if (reason := lacking_on_docker(task))
             ]
         return [*found, *(Skipped(name, reason) for name, reason in self._unread.items())]
+
+    def warnings(self, tasks: Sequence[BenchmarkTask]) -> Sequence[str]:
+        """What is passed over: folders that are no tasks yet, and keys of tasks that mean nothing here."""
+        strays = [f"{name} is no task: it has no task.toml" for name in stray_folders(self.dataset)]
+        return [*strays, *(f"{task.name}: {what}" for task in tasks for what in task.data.warnings)]
 
     def rollout(self, task: BenchmarkTask) -> RolloutSpec:
         """How a task is run: its image, its own limits, its tests afterwards.
