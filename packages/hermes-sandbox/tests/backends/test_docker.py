@@ -113,6 +113,18 @@ async def test_the_images_workdir_env_and_user_hold(tmp_path: Path) -> None:
         assert (await box.exec("pgrep -x sleep")).exit_code == 1
 
 
+async def test_a_working_folder_that_was_made_is_the_users(tmp_path: Path) -> None:
+    async def owner(workdir: str, **fields: Any) -> str:
+        spec = SandboxSpec(image=IMAGE, network="none", workdir=workdir, user="nobody", **fields)
+        async with create_sandbox("docker", spec) as box:
+            return (await box.exec("stat -c %U .; id -un")).output
+
+    assert await owner("/new/folder") == "nobody\nnobody\n"
+    assert await owner("/srv") == "root\nnobody\n"
+    tmp_path.chmod(0o755)
+    assert await owner("/in", mounts=[Mount(str(tmp_path), "/in")]) == "root\nnobody\n"
+
+
 async def test_equal_contexts_are_built_once_even_at_once(tmp_path: Path) -> None:
     word = secrets.token_hex(8)
     for name in ("a", "b"):

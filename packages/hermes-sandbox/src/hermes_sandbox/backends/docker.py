@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import json
+import posixpath
 import secrets
+import tarfile
+import time
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,14 +30,19 @@ from hermes_sandbox.backends.docker_process import DockerProcess
 from hermes_sandbox.errors import ImageError, SandboxGone, SandboxStartError, Unavailable, Unsupported
 from hermes_sandbox.execute import uncancelled
 from hermes_sandbox.gate import slot
+from hermes_sandbox.oneshot import collect
 from hermes_sandbox.ownership import DEADLINE, OWNER
-from hermes_sandbox.programs import ascii_word, is_text, with_env
+from hermes_sandbox.programs import ascii_word, is_text, program_argv, with_env
 from hermes_sandbox.resident import NEEDS_BASH
 from hermes_sandbox.spec import Allow, Dockerfile, SandboxSpec, Snapshot
 
 SNAPSHOTS = "hermes-sandbox-snapshot"
 """The name of the images of snapshots."""
 SNAPSHOT = "hermes.snapshot"
+_MADE_FOR = """
+if [ "$(stat -c %u -- "$1")" = 0 ] && ! [ /.dockerenv -nt "$1" ] && [ -z "$(ls -A -- "$1")" ]; then id -u; id -g; fi
+"""
+"""Tells the user's numbers, for an empty folder of root that is no older than the container itself."""
 LONGEST_REQUEST = 60.0
 EVENTS_REMEMBERED = 256
 """By a daemon, whatever they are about."""
@@ -86,6 +95,8 @@ class DockerBackend:
                 async with slot("docker-start", self.options.starts):
                     await self._start(client, spec, image, labels, name, lost)
                 machine = await self.attach(name)
+                if spec.workdir and machine.user:
+                    await self._hand_over_workdir(machine, spec)
             except BaseException as error:
                 await uncancelled(self._discard(name))
                 if isinstance(error, SandboxGone):
@@ -128,6 +139,22 @@ class DockerBackend:
                     ) from error
                 lost.append(field)
             await self.delete(name)
+
+    async def _hand_over_workdir(self, machine: Machine, spec: SandboxSpec) -> None:
+        """Give the working folder to the user if the daemon made it, which does so as root."""
+        if any(f"{machine.workdir}/".startswith(f"{mount.target.rstrip('/')}/") for mount in spec.mounts):
+            return
+        argv = program_argv(machine.shell, _MADE_FOR, (machine.workdir,))
+        _, ids, _ = await collect(await self._execute(machine, Command(argv, cwd="/")))
+        if ids:
+            above, name = posixpath.split(machine.workdir.rstrip("/"))
+            archive = io.BytesIO()
+            with tarfile.open(fileobj=archive, mode="w") as tar:
+                folder = tarfile.TarInfo(name)
+                folder.type, folder.mode, folder.mtime = tarfile.DIRTYPE, 0o755, time.time()
+                folder.uid, folder.gid = map(int, ids.split())
+                tar.addfile(folder)
+            await self._docker().containers.container(machine.id).put_archive(above, archive.getvalue())
 
     async def _discard(self, name: str) -> None:
         """Remove what a failed creation left, also when the daemon was still at it."""
