@@ -8,6 +8,7 @@ import fcntl
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -87,7 +88,13 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Property tests try the same examples in every quick run, and new ones in long runs; no clock decides about any."""
+    """Make every run alike.
+
+    Property tests try the same examples in each quick run, and new ones in long runs; no clock decides about any.
+    """
+    # What a script starts in its background ignores Ctrl-C, and so would every command that a test starts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if find_spec("hypothesis") and not config.getoption("--hypothesis-profile", None):
         from hypothesis import settings
 
