@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,18 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     assert started.hear()["company"]["funds_cents"] == 25_000_000
     yield started
     started.close()
+
+
+@pytest.mark.parametrize("argv", ["--help", "task accept --help", "nonsense", "market browse", "sim resume"])
+def test_the_first_command_of_an_agent_waits_for_no_import(
+    tmp_path: Path, argv: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
+    with closing(Warm(tmp_path)) as warm:
+        assert warm.hear()
+        assert "import time:" in capfd.readouterr().err
+        assert warm.command(argv.split())["code"] in (0, 2)
+        assert "import time:" not in capfd.readouterr().err
 
 
 # The plain command, in a fork for each call: everything but the imports happens anew.

@@ -388,6 +388,7 @@ def serve(folder: str) -> None:
         listener.bind(SOCKET)
         listener.listen(64)
         ready = {"simulator": simulator, "world_hash": world_hash(db), "settings": public}
+        run_command(["--help"])  # loads what draws help and errors, so that no command of the agent waits for it
         code, status, _ = run_command(["company", "status"])
         say(channel.pack({**ready, "company": json.loads(status) if code == 0 else None}))
         while True:
