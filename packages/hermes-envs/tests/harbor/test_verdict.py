@@ -1,22 +1,22 @@
 """What is read from verdict files, reports and output, and what contradicts a pass."""
 
 import json
-from pathlib import Path
 
 import pytest
-from hermes_envs.harbor.report import Summary, TestResult, parse_ctrf, parse_summary, shows_start
-from hermes_envs.harbor.verdict import Evidence, Promise, contradiction, promise_of, read_reward
+from hermes_envs.harbor.promise import Promise
+from hermes_envs.harbor.report import (
+    Summary,
+    TestResult,
+    parse_ctrf,
+    parse_summary,
+    shows_breakdown,
+    shows_start,
+)
+from hermes_envs.harbor.verdict import Evidence, conclusive, contradiction, read_reward
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 REGULAR = "regular file"
-PYTEST = """#!/bin/bash
-apt-get update
-curl -LsSf https://example.org/install.sh | sh
-uvx -w pytest==8.4.1 -w pytest-json-ctrf==0.3.5 \\
-  pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -rA
-if [ $? -eq 0 ]; then echo 1 > /logs/verifier/reward.txt; else echo 0 > /logs/verifier/reward.txt; fi
-"""
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,11 @@ def test_any_bytes_give_a_reward_in_range_or_a_problem(data: bytes, name: str) -
         ("=== 2 passed, 3 deselected in 0.1s ===", Summary(passed=2, deselected=3)),
         ("=== 1 passed, 2 errors in 0.1s ===", Summary(passed=1, failed=2)),
         ("==== 4 failed, 0 passed ====", Summary(passed=0, failed=4)),
+        ("1 failed, 2 passed in 0.10s", Summary(passed=2, failed=1)),
+        ("\x1b[32m\x1b[32m\x1b[1m2 passed\x1b[0m\x1b[32m in 0.01s\x1b[0m\x1b[0m", Summary(passed=2)),
+        ("2 passed, 1 rerun, 3 subtests passed in 86461.00s (1 day, 0:01:01)", Summary(passed=2)),
+        ("== 2 passed, 1 xfailed, 1 xpassed in 0:01:02 ==", Summary(passed=2)),
+        ("=== 3 passed in 0.12 seconds ===", Summary(passed=3)),
     ],
 )
 def test_summaries_of_pytest(line: str, summary: Summary) -> None:
@@ -87,7 +92,37 @@ def test_summaries_of_pytest(line: str, summary: Summary) -> None:
 
 def test_no_summary_in_other_output() -> None:
     assert parse_summary(b"=====\n=== FAILURES ===\n== no counts ==\n\xff\xfe") is None
+    others = (
+        *(
+            "Tests:       1 failed, 2 passed, 3 total",
+            "test result: ok. 2 passed; 0 failed; finished in 0.00s",
+        ),
+        *(
+            "2 passed",
+            "2 tests collected in 0.01s",
+            "I found 2 failed in 3s",
+            "Ran 3 tests in 0.001s",
+            "no tests ran in 0.1s",
+        ),
+    )
+    for line in others:
+        assert parse_summary(line.encode()) is None, line
     assert not shows_start(b"Reading package lists...\nPASSED is a word\n"[:30])
+
+
+@pytest.mark.parametrize(
+    ("output", "broke"),
+    [
+        ("/tests/test.sh: line 3: uvx: command not found\n", True),
+        ("/tests/test.sh: line 3: /no/uvx: No such file or directory\n", True),
+        ("/usr/bin/python3: No module named pytest\n", True),
+        ("INTERNALERROR> Traceback\n", True),
+        ("answer.py: command not found\nNo module named answer\n", False),
+        ("cat: /app/answer: No such file or directory\n", False),
+    ],
+)
+def test_what_shows_that_pytest_is_not_there(output: str, broke: bool) -> None:
+    assert shows_breakdown(output.encode()) == broke
 
 
 def test_reports() -> None:
@@ -103,19 +138,14 @@ def test_reports() -> None:
         assert parse_ctrf(broken) is None
 
 
-def test_what_the_tests_promise(tmp_path: Path) -> None:
-    (tmp_path / "test.sh").write_text(PYTEST)
-    (tmp_path / "test_outputs.py").write_text(
-        "def test_a(): ...\nasync def test_b(): ...\ndef helper(): ...\n"
-    )
-    assert promise_of(tmp_path) == Promise(True, True, True, frozenset({"test_a", "test_b"}))
-    (tmp_path / "test.sh").write_text(
-        "#!/bin/bash\n# pytest --ctrf ctrf.json would be nice; apt-get too\necho 0.5 > reward.txt\n"
-    )
-    assert promise_of(tmp_path) == Promise(False, False, False)
-
-
-FULL = Promise(report=True, summary=True, bootstrap=True, names=frozenset({"test_a", "test_b"}))
+FULL = Promise(
+    report=True,
+    summary=True,
+    names=frozenset({"test_a", "test_b"}),
+    decided=True,
+    whole=True,
+    some=True,
+)
 PASSED = (TestResult("test_outputs.py::test_a[1]", "passed"), TestResult("test_b", "skipped"))
 
 
@@ -124,7 +154,12 @@ PASSED = (TestResult("test_outputs.py::test_a[1]", "passed"), TestResult("test_b
     [
         (Evidence(1.0, tests=PASSED, summary=Summary(passed=2)), ""),
         (Evidence(0.0, tests=None), ""),
-        (Evidence(0.9, tests=(TestResult("test_a", "failed"),)), ""),
+        (Evidence(0.9, tests=(TestResult("test_a", "failed"),), summary=Summary(failed=1)), ""),
+        (
+            Evidence(0.9, tests=None, summary=Summary(failed=1)),
+            "the verdict is 0.9, but there is no test report",
+        ),
+        (Evidence(0.9, tests=PASSED, summary=None), "no test passed in the output"),
         (
             Evidence(1.0, tests=(*PASSED, TestResult("c", "failed")), summary=Summary(passed=2)),
             "failed tests: c",
@@ -144,4 +179,23 @@ def test_contradictions(evidence: Evidence, why: str) -> None:
 
 
 def test_without_a_promise_a_bare_reward_is_believed() -> None:
-    assert not contradiction(Evidence(1.0), Promise(False, False, False))
+    for reward in (0.0, 0.5, 1.0):
+        assert not contradiction(Evidence(reward), Promise())
+        assert conclusive(Evidence(reward), Promise())
+
+
+@pytest.mark.parametrize(
+    ("evidence", "gives"),
+    [
+        (Evidence(None), False),
+        (Evidence(0.0), False),
+        (Evidence(0.0, started=True), False),
+        (Evidence(0.5, started=True), True),
+        (Evidence(0.0, tests=()), False),
+        (Evidence(0.0, tests=PASSED), True),
+        (Evidence(0.0, summary=Summary(failed=1)), True),
+    ],
+)
+def test_a_reward_is_a_verdict_where_the_promised_tests_left_a_trace(evidence: Evidence, gives: bool) -> None:
+    for promise in (Promise(report=True), Promise(summary=True)):
+        assert conclusive(evidence, promise) == gives

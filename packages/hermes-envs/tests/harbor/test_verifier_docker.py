@@ -40,6 +40,17 @@ done
 LIED_TO = f"""{CHECK}
 while pgrep -x liar >/dev/null && ! grep -q 1 /logs/verifier/reward.txt; do sleep 0.01; done
 """
+PARTIAL_LIAR = """#!/bin/bash
+while :; do
+    if [ -e /logs/verifier/ctrf.json ]; then
+        rm /logs/verifier/ctrf.json
+        echo 0.99 >/tmp/reward.txt
+        mv /tmp/reward.txt /logs/verifier/reward.txt
+    fi
+    sleep 0.01
+done
+"""
+PARTLY_LIED_TO = LIED_TO.replace("grep -q 1 ", "grep -q 0.99 ")
 FORGER = """#!/bin/sh
 echo '==== 1 passed ===='
 echo '{"results": {"tests": [{"name": "check_answer", "status": "passed"}]}}' >/logs/verifier/ctrf.json
@@ -91,11 +102,14 @@ async def test_an_honest_agent_passes_in_every_mode_and_no_image_is_left(place: 
     assert saved[0].reference not in await run("docker", "images", "-q", "--no-trunc")
 
 
+@pytest.mark.parametrize(
+    ("liar", "lied_to"), [(LIAR, LIED_TO), (PARTIAL_LIAR, PARTLY_LIED_TO)], ids=["a pass", "a part"]
+)
 async def test_a_process_that_waits_for_the_verdict_is_caught_in_shared_and_gone_in_fresh(
-    place: Place,
+    place: Place, liar: str, lied_to: str
 ) -> None:
-    task, sandbox, baseline = await place(test_sh=LIED_TO)
-    await sandbox.write_text("/tmp/liar", LIAR, mode=0o755)
+    task, sandbox, baseline = await place(test_sh=lied_to)
+    await sandbox.write_text("/tmp/liar", liar, mode=0o755)
     await sandbox.spawn("exec /tmp/liar")
     await sandbox.exec("until pgrep -x liar; do sleep 0.05; done", timeout=60, check=True)
     verdict = await verify(task, sandbox, mode="both", baseline=baseline)
@@ -103,6 +117,18 @@ async def test_a_process_that_waits_for_the_verdict_is_caught_in_shared_and_gone
     assert verdict.fresh is not None
     assert (verdict.fresh.status, verdict.fresh.cause) == (Status.failed, "tests")
     assert verdict.disagreement == "shared: tampered (0.0), fresh: failed (0.0)"
+
+
+async def test_pytest_that_is_not_there_is_nobodys_failure(place: Place) -> None:
+    test = "#!/bin/bash\npython3 -m pytest -q /tests/test_a.py\necho $((! $?)) >/logs/verifier/reward.txt\n"
+    task, sandbox, baseline = await place(test_sh=test)
+    (task.tests_dir / "test_a.py").write_text("def test_a(): assert 0\n")
+    verdict = await verify(task, sandbox, baseline=baseline)
+    assert (verdict.status, verdict.cause, verdict.files["reward.txt"]) == (
+        Status.verifier_error,
+        "bootstrap",
+        b"0\n",
+    )
 
 
 async def test_a_service_of_the_agent_counts_in_shared_and_not_in_fresh(place: Place) -> None:

@@ -1,6 +1,7 @@
 """The verifier in local sandboxes: what it does with every way a run of the tests can end."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -171,6 +172,47 @@ async def test_a_bootstrap_that_the_agent_broke_is_graded_0(place: Place) -> Non
     await sandbox.write_text("broken", "")
     verdict = await judged(task, sandbox)
     assert (verdict.status, verdict.reward, verdict.cause) == (Status.failed, 0.0, "broken_environment")
+
+
+PYTEST = """#!/bin/bash
+mkdir -p "$TASK_ROOT/logs/verifier"
+echo 0 >"$TASK_ROOT/logs/verifier/reward.txt"
+{before}
+{python} -m pytest -q -p no:cacheprovider "$TASK_ROOT/tests/test_answer.py" && echo 1 >"$TASK_ROOT/logs/verifier/reward.txt"
+"""
+ANSWER = "def test_answer():\n    assert open('answer.txt').read() == '42'\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "python", "answer", "status", "cause"),
+    [
+        ("", sys.executable, "42", Status.passed, "tests"),
+        ("", sys.executable, "43", Status.failed, "tests"),
+        ("[ -s answer.txt ] || exit", sys.executable, "", Status.failed, "tests"),
+        ("", "/no/such/python3", "42", Status.verifier_error, "bootstrap"),
+        ("[ -s answer.txt ] || exit", "/no/such/python3", "42", Status.verifier_error, "bootstrap"),
+        ("[ -s answer.txt ] && exit", sys.executable, "43", Status.failed, "broken_environment"),
+    ],
+)
+async def test_quiet_tests_are_judged_by_what_they_print(
+    place: Place, before: str, python: str, answer: str, status: Status, cause: str
+) -> None:
+    task, sandbox = await place(test_sh=PYTEST.format(before=before, python=python))
+    (task.tests_dir / "test_answer.py").write_text(ANSWER)
+    await sandbox.write_text("answer.txt", answer)
+    verdict = await judged(task, sandbox)
+    assert (verdict.status, verdict.cause) == (status, cause), verdict
+    if cause == "tests" and answer:
+        assert verdict.summary is not None
+
+
+async def test_a_part_that_the_tests_never_give_is_tampering(place: Place) -> None:
+    forger = 'rm "$TASK_ROOT/logs/verifier/ctrf.json"; echo 0.99 >"$TASK_ROOT/logs/verifier/reward.txt"\n'
+    task, sandbox = await place(test_sh=CHECK + "[ ! -x forger ] || ./forger\n")
+    await sandbox.write_text("forger", f"#!/bin/bash\n{forger}", mode=0o755)
+    verdict = await judged(task, sandbox)
+    assert (verdict.status, verdict.reward, verdict.cause) == (Status.tampered, 0.0, "contradiction")
+    assert verdict.message == "the verdict is 0.99, but the tests write only 0 or 1"
 
 
 async def test_files_of_any_name_beside_the_verdict_change_nothing(place: Place) -> None:

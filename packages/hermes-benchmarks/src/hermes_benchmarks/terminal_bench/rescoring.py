@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from hermes_envs import Reward
 from hermes_envs.harbor import Evidence, Status, Task, Verdict, reward_of, sandbox_spec, verify_snapshot
-from hermes_envs.harbor.report import parse_ctrf, parse_summary
-from hermes_envs.harbor.verdict import PASS, contradiction, promise_of, read_reward
+from hermes_envs.harbor.promise import promise_of
+from hermes_envs.harbor.report import parse_ctrf, parse_summary, shows_start
+from hermes_envs.harbor.verdict import PASS, conclusive, contradiction, read_reward
 from hermes_sandbox.spec import Snapshot
 
 if TYPE_CHECKING:
@@ -45,10 +46,12 @@ def from_files(task: Task, folder: Path) -> Reward | None:
     if name is None:
         return None
     evidence = read_reward(name, "regular file", files[name])
+    stdout = files.get("test-stdout.txt", b"")
     evidence = replace(
         evidence,
         tests=parse_ctrf(files.get("ctrf.json", b"")),
-        summary=parse_summary(files.get("test-stdout.txt", b"")),
+        summary=parse_summary(stdout),
+        started=shows_start(stdout),
     )
     verdict = judged(task, evidence)
     return reward_of(verdict) if verdict else None
@@ -60,7 +63,7 @@ def judged(task: Task, evidence: Evidence) -> Verdict | None:
     tests = evidence.tests or ()
     if why := contradiction(evidence, promise):
         return Verdict(Status.tampered, 0.0, "contradiction", why, tests)
-    if evidence.reward is None or (evidence.reward == 0 and promise.report and not evidence.tests_ran):
+    if evidence.reward is None or not conclusive(evidence, promise):
         return None
     status = Status.passed if evidence.reward >= PASS else Status.failed
     return Verdict(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hermes_envs.harbor.layout import Layout, copy_in, run_script
 from hermes_envs.harbor.prepare import resolve_env
-from hermes_envs.harbor.report import parse_ctrf, parse_summary
+from hermes_envs.harbor.report import parse_ctrf, parse_summary, shows_start
 from hermes_envs.harbor.task import walk_files
 from hermes_envs.harbor.verdict import Evidence, read_reward
 
@@ -78,7 +78,7 @@ async def judge(
     began = time.perf_counter()
     after, evidence, files = await _collect(sandbox, layout)
     edited = await asyncio.to_thread(_edited, task, before, after)
-    evidence = replace(evidence, summary=parse_summary(run.stdout))
+    evidence = replace(evidence, summary=parse_summary(run.stdout), started=shows_start(run.stdout))
     files["test-stdout.txt"] = run.stdout
     seconds["collect"] = time.perf_counter() - began
     return Observation(run, evidence, files, edited=edited, seconds=seconds)

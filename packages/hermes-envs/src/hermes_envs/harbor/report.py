@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-_SUMMARY_LINE = re.compile(r"^=+ (?P<counts>[^=\n]*?)(?: in [0-9.]+s(?: \([0-9:]+\))?)? =+$")
+_COUNTS = r"(?P<counts>\d+ [a-z][a-z ]*(?:, \d+ [a-z][a-z ]*)*)"
+_TIME = r" in (?:[0-9.]+ ?s(?:econds)?|[0-9:]+)(?: \([^()]*\))?"
+_SUMMARY_LINE = re.compile(rf"=+ {_COUNTS}(?:{_TIME})? =+")
+_QUIET_LINE = re.compile(rf"{_COUNTS}{_TIME}")
 _COUNT = re.compile(r"(\d+) (passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?)\b")
+_BREAKDOWN = re.compile(
+    r"^INTERNALERROR>|\b(?:uvx?|pytest|python[0-9.]*|pip[0-9.]*): (?:command )?not found|No module named '?pytest"
+    r"|/(?:uvx?|pytest|python[0-9.]*|pip[0-9.]*): No such file",
+    re.MULTILINE,
+)
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _STARTED = re.compile(
     r"={3,} test session starts|^collect(?:ed|ing) |^(?:PASSED|FAILED|ERROR) ", re.MULTILINE
@@ -36,7 +44,7 @@ class TestResult:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The last line that pytest printed, counted: `=== 1 failed, 2 passed in 0.10s ===`."""
+    """The last line that pytest printed, counted: `=== 1 failed, 2 passed in 0.10s ===`, with `-q` without the bars."""
 
     passed: int = 0
     failed: int = 0
@@ -60,7 +68,8 @@ def parse_ctrf(data: bytes) -> tuple[TestResult, ...] | None:
 def parse_summary(output: bytes) -> Summary | None:
     """The last pytest summary in a terminal's output, or None where there is none."""
     for line in reversed(output.decode("utf-8", "replace").splitlines()):
-        found = _SUMMARY_LINE.match(_ANSI.sub("", line.strip()))
+        plain = _ANSI.sub("", line).strip()
+        found = _SUMMARY_LINE.fullmatch(plain) or _QUIET_LINE.fullmatch(plain)
         if not found:
             continue
         counts: dict[str, int] = {}
@@ -77,6 +86,11 @@ def parse_summary(output: bytes) -> Summary | None:
 def shows_start(output: bytes) -> bool:
     """Whether a terminal's output shows that tests had begun to run."""
     return bool(_STARTED.search(_ANSI.sub("", output.decode("utf-8", "replace"))))
+
+
+def shows_breakdown(output: bytes) -> bool:
+    """Whether a terminal's output shows that pytest, or what runs it, is not there or broke of itself."""
+    return bool(_BREAKDOWN.search(output.decode("utf-8", "replace")))
 
 
 def _test(test: Mapping[str, Any]) -> TestResult:

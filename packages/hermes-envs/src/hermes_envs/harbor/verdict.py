@@ -1,20 +1,21 @@
 """The verdict on what an agent left behind, and how it follows from what was seen."""
 
-import ast
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, cast
 
+from hermes_envs.harbor.promise import Promise
 from hermes_envs.harbor.report import Summary, TestResult
 from hermes_envs.outcome import Failure
 
 PASS = 1.0
 """A reward of at least this is a pass."""
+_ROUNDED = 0.05
+"""What a share may be above the true one."""
 
 
 class Status(StrEnum):
@@ -92,6 +93,7 @@ class Evidence:
         rewards: Every number of a `reward.json`.
         tests: The CTRF report, None where there is none.
         summary: What pytest printed last, None where it printed nothing of the kind.
+        started: The output shows that tests had begun.
     """
 
     reward: float | None
@@ -99,64 +101,12 @@ class Evidence:
     rewards: Mapping[str, float] = field(default_factory=dict[str, float])
     tests: tuple[TestResult, ...] | None = None
     summary: Summary | None = None
+    started: bool = False
 
     @property
     def tests_ran(self) -> bool:
         """Whether there is any trace of tests."""
         return bool(self.tests) or self.summary is not None
-
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What a task's tests leave behind when they run, known from their source.
-
-    Attributes:
-        report: They write a CTRF report.
-        summary: They print a pytest summary.
-        bootstrap: They install something first, which can fail or take time.
-        names: The test functions that a passing report must name.
-    """
-
-    report: bool
-    summary: bool
-    bootstrap: bool
-    names: frozenset[str] = frozenset()
-
-
-_INSTALLS = re.compile(
-    r"^\s*(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:apt-get|apt|apk|dnf|yum|curl|wget|pip3?|uvx?|npm)\b", re.MULTILINE
-)
-_PYTEST = re.compile(r"\bpytest\b[^\n>|]*$", re.MULTILINE)
-_REPORT = re.compile(r"--ctrf[ =]/logs/verifier/ctrf\.json|ctrf\.json")
-
-
-def promise_of(tests: Path) -> Promise:
-    """Read a task's `tests/` folder for what a run of it must leave behind."""
-    script = (tests / "test.sh").read_text("utf-8", "replace")
-    code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("#"))
-    sources = {path: path.read_text("utf-8", "replace") for path in sorted(tests.rglob("*.py"))}
-    uses_pytest = bool(_PYTEST.search(code))
-    own_judge = not uses_pytest and any("ctrf.json" in text for text in sources.values())
-    names: set[str] = set()
-    for path, text in sources.items():
-        if uses_pytest and f"/tests/{path.relative_to(tests)}" in code:
-            names |= _test_names(text)
-    return Promise(
-        report=bool(_REPORT.search(code)) or own_judge,
-        summary=uses_pytest or own_judge,
-        bootstrap=bool(_INSTALLS.search(code)),
-        names=frozenset(names),
-    )
-
-
-def _test_names(source: str) -> set[str]:
-    """The test functions at the top of a module, without those that a decorator may skip or rename."""
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        return set()
-    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    return {node.name for node in functions if node.name.startswith("test_")}
 
 
 def read_reward(name: str, kind: str, data: bytes) -> Evidence:
@@ -191,27 +141,60 @@ def read_reward(name: str, kind: str, data: bytes) -> Evidence:
 
 
 def contradiction(evidence: Evidence, promise: Promise) -> str:
-    """Why a passing reward cannot be true; empty where nothing speaks against it."""
-    if evidence.reward is None or evidence.reward < PASS:
+    """Why a reward cannot be true, by what the tests certainly leave; empty where nothing speaks against it."""
+    reward = evidence.reward
+    if not reward:
         return ""
+    verdict = "a pass" if reward >= PASS else f"{reward:g}"
+    why = (reward >= PASS and _against_pass(evidence, promise)) or _against_any(evidence, promise, reward)
+    return f"the verdict is {verdict}, but {why}" if why else ""
+
+
+def conclusive(evidence: Evidence, promise: Promise) -> bool:
+    """Whether the evidence gives the verdict: there is a reward, and nothing hints that the tests could not start."""
+    if evidence.reward is None:
+        return False
+    started = evidence.reward > 0 and evidence.started
+    return evidence.tests_ran or started or not promise.traces
+
+
+def _against_pass(evidence: Evidence, promise: Promise) -> str:
+    tests, summary = evidence.tests or (), evidence.summary
+    failed = [test.name for test in tests if test.status == "failed"]
+    if failed and promise.clean_report:
+        return f"the report has failed tests: {', '.join(failed[:3])}"
+    if summary is not None:
+        if summary.failed and promise.clean_summary:
+            return f"{summary.failed} tests failed in the output"
+        if summary.deselected and promise.whole:
+            return f"{summary.deselected} tests were left out"
+        if not summary.passed and promise.some:
+            return "no test passed in the output"
+    reported = {word for test in tests for word in re.findall(r"\w+", test.name)}
+    missing = sorted(promise.names - reported) if tests else []
+    return f"the report lacks {', '.join(missing[:3])}" if missing else ""
+
+
+def _against_any(evidence: Evidence, promise: Promise, reward: float) -> str:
     tests, summary = evidence.tests, evidence.summary
-    if tests is not None and any(test.status == "failed" for test in tests):
-        failed = [test.name for test in tests if test.status == "failed"]
-        return f"the verdict is a pass, but the report has failed tests: {', '.join(failed[:3])}"
-    if summary is not None and summary.failed:
-        return f"the verdict is a pass, but {summary.failed} tests failed in the output"
-    if summary is not None and summary.deselected:
-        return f"the verdict is a pass, but {summary.deselected} tests were left out"
-    if promise.report and not tests:
-        return "the verdict is a pass, but there is no test report"
-    if promise.summary and (summary is None or not summary.passed):
-        return "the verdict is a pass, but no test passed in the output"
-    if promise.names and tests:
-        reported = {word for test in tests for word in re.findall(r"\w+", test.name)}
-        missing = sorted(promise.names - reported)
-        if missing:
-            return f"the verdict is a pass, but the report lacks {', '.join(missing[:3])}"
+    if promise.rewards is not None and reward not in promise.rewards:
+        return f"the tests write only {' or '.join(f'{number:g}' for number in sorted(promise.rewards))}"
+    if promise.decided or evidence.tests_ran:
+        if promise.report and (tests is None or (promise.decided and not tests)):
+            return "there is no test report"
+        if promise.summary and summary is None:
+            return "no test passed in the output"
+    if promise.shares and tests and summary is not None:
+        counts = (_passed_and_failed(tests), (summary.passed, summary.failed))
+        passed, failed = min(counts, key=lambda count: count[0] / max(sum(count), 1))
+        if reward > passed / max(passed + failed, 1) + _ROUNDED:
+            return f"only {passed} of {passed + failed} tests passed"
     return ""
+
+
+def _passed_and_failed(tests: Sequence[TestResult]) -> tuple[int, int]:
+    statuses = [test.status for test in tests]
+    return statuses.count("passed"), statuses.count("failed")
 
 
 def _number(value: object) -> float:

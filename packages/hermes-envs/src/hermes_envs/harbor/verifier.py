@@ -22,8 +22,9 @@ from hermes_envs.harbor.guard import Baseline, repair, take_baseline
 from hermes_envs.harbor.judging import Observation, judge
 from hermes_envs.harbor.layout import Layout
 from hermes_envs.harbor.prepare import prepare_environment
-from hermes_envs.harbor.report import shows_start
-from hermes_envs.harbor.verdict import PASS, Promise, Status, Verdict, contradiction, promise_of
+from hermes_envs.harbor.promise import Promise, promise_of
+from hermes_envs.harbor.report import shows_breakdown, shows_start
+from hermes_envs.harbor.verdict import PASS, Status, Verdict, conclusive, contradiction
 from hermes_envs.outcome import Failure
 
 if TYPE_CHECKING:
@@ -202,17 +203,20 @@ class _Verification:
             return _tampered("not_regular", f"the verdict file is {evidence.problem}")
         if why := contradiction(evidence, self.promise):
             return _tampered("contradiction", why)
-        if evidence.reward is not None and (
-            evidence.reward > 0 or evidence.tests_ran or not self.promise.report
-        ):
+        if evidence.reward is not None and conclusive(evidence, self.promise):
             return _graded(evidence.reward)
         if seen.run.timed_out:
             return self._timed_out(seen)
         if seen.run.reason == "oom":
             return _failed_by_agent("oom", "the tests ran out of memory")
-        return await self.second_opinion(
-            evidence.problem or "the reward is 0, and there is no trace of tests"
-        )
+        problem = evidence.problem or f"the reward is {evidence.reward:g}, and there is no trace of tests"
+        return await self.second_opinion(problem, meant=self._can_be_meant(seen))
+
+    def _can_be_meant(self, seen: Observation) -> bool:
+        """Whether a reward of 0 without a trace of tests may be what the tests say: they begin, or come to it before."""
+        possible = self.promise.early or seen.evidence.started
+        stdout = seen.run.stdout if seen.run else b""
+        return seen.evidence.reward == 0 and possible and not shows_breakdown(stdout)
 
     def _timed_out(self, seen: Observation) -> Verdict:
         stdout = seen.run.stdout if seen.run else b""
@@ -241,16 +245,23 @@ class _Verification:
         except (SandboxError, TimeoutError):
             return True
 
-    async def second_opinion(self, problem: str) -> Verdict:
-        """No usable verdict: if the same tests give one where nobody acted, the agent is the reason."""
+    async def second_opinion(self, problem: str, *, meant: bool = False) -> Verdict:
+        """No usable verdict: if the same tests give one where nobody acted, the agent is the reason.
+
+        Args:
+            problem: What is missing.
+            meant: What was seen is a reward of 0 that the tests may mean; they do where it is the same in both.
+        """
         async with self.pristine() as sandbox:
             layout = Layout.of(sandbox)
             again = await judge(self.task, sandbox, layout, self.timeout)
         evidence = again.evidence
-        if evidence.reward is not None and (evidence.tests_ran or not self.promise.report):
+        if conclusive(evidence, self.promise):
             return _failed_by_agent(
                 "broken_environment", f"the tests work in a pristine sandbox, not in this one: {problem}"
             )
+        if meant and self._can_be_meant(again):
+            return _graded(0.0)
         message = f"the tests cannot run here, in a pristine sandbox neither: {problem}"
         failure = Failure("verifier", "bootstrap", message, retryable=True)
         return Verdict(Status.verifier_error, None, "bootstrap", message, failure=failure)
