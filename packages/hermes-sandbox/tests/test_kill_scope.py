@@ -1,11 +1,15 @@
 """Killing a command whose process is not known must not reach anything else. Tried in a pid namespace of its own."""
 
+import asyncio
 import shutil
 import subprocess
 from pathlib import Path
 
 import hermes_sandbox
 import pytest
+from hermes_sandbox.backend import Tree
+from hermes_sandbox.execute import kill_tree
+from hermes_sandbox.jobs import Launcher
 
 PROGRAM = Path(hermes_sandbox.__file__).parent / "runner" / "kill.bash"
 SCRIPT = """
@@ -49,6 +53,21 @@ def test_a_parent_hears_of_it_before_its_children() -> None:
     """Else a script that waits for a child goes on as if that had died by itself."""
     done = in_a_namespace(ORDER)
     assert done.stdout == "in order\n", done.stderr
+
+
+async def test_looks_that_take_long_are_few() -> None:
+    """Else the grace of two seconds would become five on a host with many processes."""
+    looks: list[int] = []
+
+    class Slow(Launcher):
+        async def signal_tree(self, tree: Tree, signal: int, *, user: str | None = None) -> int:
+            looks.append(signal)
+            await asyncio.sleep(0.1)
+            return 0 if signal == 9 else 1
+
+    await kill_tree(Slow(), Tree("mark"), grace=0.5)  # type: ignore[abstract]
+    assert (looks[0], looks[-1]) == (15, 9)
+    assert len(looks) <= 7
 
 
 def in_a_namespace(script: str) -> subprocess.CompletedProcess[str]:

@@ -255,16 +255,20 @@ async def kill_tree(
     """SIGTERM everything of a command, and after `grace` seconds SIGKILL what is left, until nothing is.
 
     The seconds are those spent waiting: on a machine that stands still a command has no use of those of the clock.
+    Where a look takes long, at all processes of a host, there are fewer of them.
     """
+    clock = asyncio.get_running_loop().time
     for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_PATIENCE)):
         waited, pause = 0.0, 0.01
         alive = await launcher.signal_tree(tree, number, user=user)
         while alive and waited < patience:
             await asyncio.sleep(pause)
             waited += pause
-            pause = min(2 * pause, 0.1)
             repeated = 0 if number == signal.SIGTERM else number
+            begun = clock()
             alive = await launcher.signal_tree(tree, repeated, user=user)
+            took = clock() - begun
+            pause = min(max(2 * pause, took), max(0.1, 3 * took))
         if not alive:
             return
 
