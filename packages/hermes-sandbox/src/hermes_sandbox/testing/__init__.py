@@ -7,8 +7,8 @@
         spec = SandboxSpec(image="debian:bookworm-slim")
         features = Features(snapshot=False)
 
-Needs pytest and pytest-asyncio. The image needs bash, coreutils and tar. A check that a feature is missing for is
-skipped with its name, so that the list of skips says what a backend cannot do.
+Needs pytest and pytest-asyncio: `pip install 'hermes-sandbox[testing]'`. The image needs bash, coreutils and tar. A
+check that a feature is missing for is skipped with its name, so that the list of skips says what a backend cannot do.
 """
 
 import pytest
