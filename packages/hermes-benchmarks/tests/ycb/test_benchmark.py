@@ -135,16 +135,40 @@ def test_a_task_for_every_preset_and_seed(tmp_path: Path) -> None:
 
 def test_baselines_stand_beside_every_result() -> None:
     records = [
-        SimpleNamespace(task="fast_test-1", graded=True, info={"incomplete": True}),
-        SimpleNamespace(task="fast_test-7", graded=True, info={"incomplete": False}),
+        SimpleNamespace(task="fast_test-1", graded=True, info={"incomplete": True, "idle_composite": 0.0}),
+        SimpleNamespace(task="fast_test-7", graded=True, info={"incomplete": False, "idle_composite": 0.0}),
+        SimpleNamespace(task="fast_test-7", graded=False, info={}),
     ]
     baselines, unfinished = bench().notes(records)  # type: ignore[arg-type]
-    assert "never 0 and idle 0" in baselines
-    assert "0.974 on fast_test-1" in baselines
-    assert "not measured on the others" in baselines
-    assert unfinished.startswith("1 of 2 runs are incomplete")
+    assert baselines == (
+        "Baselines on these worlds: never and idle 0.000 on each; "
+        "greedy 0.974 (0.974 on fast_test-1; not measured on the others)."
+    )
+    assert unfinished.startswith("1 of 3 runs are incomplete")
+    (alone,) = bench().notes(records[1:2])  # type: ignore[arg-type]
+    assert (
+        alone
+        == "Baselines on these worlds: never and idle 0.000 (0.000 on fast_test-7); greedy not measured."
+    )
     for other in ({"draws": "sim_init"}, {"horizon_years": 3}):
-        assert "not measured" in bench(**other).notes(records)[0]  # type: ignore[arg-type]
+        assert "greedy not measured" in bench(**other).notes(records)[0]  # type: ignore[arg-type]
+
+
+RICH = """
+extends = "fast_test"
+[world]
+initial_funds_cents = 100000000000
+"""
+
+
+@pytest.mark.parametrize("agent", ["idle", "never"])
+async def test_doing_nothing_is_played_in_every_world_and_comes_to_the_same(
+    tmp_path: Path, agent: str
+) -> None:
+    (tmp_path / "rich.toml").write_text(RICH)
+    env: dict[str, Any] = {"presets": [str(tmp_path / "rich.toml")], "seeds": [7]}
+    rollout = await play(baseline(agent).for_task(bench().tasks()[0]), **env)
+    assert rollout.reward_details["info"]["idle_composite"] == rollout.reward == 1.0
 
 
 def test_the_environment_names_a_python_for_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:

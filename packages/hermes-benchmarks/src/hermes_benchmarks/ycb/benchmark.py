@@ -236,19 +236,17 @@ class YcBench(BenchmarkBase):
         unfinished = (
             f"{cut} of {len(records)} runs are incomplete: they were resumed idle to their end and scored there.",
         )
-        return (self._baselines(sorted({record.task for record in records})), *(unfinished if cut else ()))
+        return (self._baselines(records), *(unfinished if cut else ()))
 
-    def _baselines(self, worlds: Sequence[str]) -> str:
-        env = self.env
+    def _baselines(self, records: Sequence[TrialRecord]) -> str:
+        env, worlds = self.env, sorted({record.task for record in records})
         own = env.draws == "preset" and env.horizon_years is None and env.start_date is None
-        known = {name: MEASURED[name] for name in worlds if own and name in MEASURED}
-        if not known:
-            return "Baselines on these worlds are not measured: run --agent never, idle and greedy on them."
-        each = ", ".join(f"{value:.3f} on {name}" for name, value in known.items())
-        rest = "" if len(known) == len(worlds) else "; not measured on the others"
+        greedy = {name: MEASURED[name] for name in worlds if own and name in MEASURED}
+        key = "idle_composite"
+        idle = {record.task: float(record.info[key]) for record in records if key in record.info}
         return (
-            "Baselines on these worlds: never 0 and idle 0 (both go bankrupt on each), "
-            f"greedy {statistics.fmean(known.values()):.3f} ({each}{rest})."
+            f"Baselines on these worlds: never and idle {_figures(idle, worlds)}; "
+            f"greedy {_figures(greedy, worlds)}."
         )
 
     def advice(self) -> str:
@@ -257,6 +255,17 @@ class YcBench(BenchmarkBase):
             "Baselines: --agent never, idle, greedy or greedy-reference. A model: --openai.model_name NAME (with OPENAI_API_KEY or "
             "OPENROUTER_API_KEY set)."
         )
+
+
+def _figures(known: Mapping[str, float], worlds: Sequence[str]) -> str:
+    """What a baseline scores on the worlds where that is known."""
+    if not known:
+        return "not measured"
+    if len(known) == len(worlds) > 1 and len(set(known.values())) == 1:
+        return f"{next(iter(known.values())):.3f} on each"
+    each = ", ".join(f"{value:.3f} on {name}" for name, value in known.items())
+    rest = "" if len(known) == len(worlds) else "; not measured on the others"
+    return f"{statistics.fmean(known.values()):.3f} ({each}{rest})"
 
 
 def _checksum(preset: str) -> str:

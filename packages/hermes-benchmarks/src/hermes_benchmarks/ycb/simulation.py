@@ -161,6 +161,7 @@ class Simulation:
             **found.to_dict(),
             "world_hash": self.ready["world_hash"],
             "simulator": self.ready["simulator"],
+            "idle_composite": score(self.ready["idle"]).composite,
         }
         info |= {"preset": self.world.preset, "seed": self.world.seed, "draws": self.world.draws}
         info["series"] = {"Funds in US dollars over simulated days": funds_over_time(journal)}

@@ -322,6 +322,14 @@ class Game:
         raise RuntimeError(f"the simulation did not end after {IDLE_LIMIT} events")
 
 
+def play_idle(settings: Settings) -> dict[str, Any]:
+    """How this world ends, as `finish` says it, where nobody decides anything: the baselines `never` and `idle`."""
+    db, engine = open_database()
+    create_world(settings, engine)
+    with contextlib.closing(db):
+        return Game(db).answer("finish")
+
+
 class Channel:
     """Messages as lines that nobody without the secret can write. The harness uses this class too."""
 
@@ -379,6 +387,7 @@ def serve(folder: str) -> None:
     read_presets_once()
     pass_over_ended_tasks()
     simulator = identify(settings.preset)
+    idle = play_idle(settings)
     db, engine = open_database()
     create_world(settings, engine)
     game, channel = Game(db), Channel(settings.secret)
@@ -387,8 +396,10 @@ def serve(folder: str) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(SOCKET)
         listener.listen(64)
-        ready = {"simulator": simulator, "world_hash": world_hash(db), "settings": public}
-        run_command(["--help"])  # loads what draws help and errors, so that no command of the agent waits for it
+        ready = {"simulator": simulator, "world_hash": world_hash(db), "settings": public, "idle": idle}
+        run_command(
+            ["--help"]
+        )  # loads what draws help and errors, so that no command of the agent waits for it
         code, status, _ = run_command(["company", "status"])
         say(channel.pack({**ready, "company": json.loads(status) if code == 0 else None}))
         while True:
