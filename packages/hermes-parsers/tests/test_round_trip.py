@@ -254,3 +254,54 @@ def test_what_separates_a_broken_call_from_the_next_is_not_content(text):
     assert [call.name for call in result.tool_calls] == ["b"]
     assert [error.kind for error in result.errors] == ["invalid_json"]
     assert result.content is None
+
+
+@pytest.mark.parametrize("name", list_parsers())
+def test_calls_inside_a_value_are_part_of_it(name):
+    """A model that writes a file about tool calls must not run what stands in the file."""
+    render = RENDERERS[name]
+    tools = [
+        {"name": tool, "parameters": {"properties": {key: {"type": "string"} for key in "tu"}}}
+        for tool in ("w", "rm")
+    ]
+    parser = get_parser(name, tools)
+    one, two = render([("rm", {"t": "x"})]), render([("rm", {"t": "x"}), ("rm", {})])
+    for value in (one, two, f"{one}\n{two}", f"doc:\n{two}\nend", f"<think>hm</think> {one}"):
+        for arguments in ({"t": value}, {"t": value, "u": "z"}, {"t": "a", "u": value}):
+            text = render([("w", arguments), ("w", {"t": "k"})])
+            result = parser.parse(text)
+            assert [(call.name, call.args) for call in result.tool_calls] == [
+                ("w", arguments),
+                ("w", {"t": "k"}),
+            ]
+            assert not result.errors and not (result.content or "").strip()
+            assert check_stream(parser, text, [text[at : at + 3] for at in range(0, len(text), 3)]) is None
+            cut = text[: text.index("x") + 30]
+            assert not any(call.name == "rm" for call in parser.extract_tool_calls(cut))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mistral", '[TOOL_CALLS]w[ARGS]{"t": "[TOOL_CALLS]rm[ARGS]{}", "u": oops}'),
+        (
+            "kimi_k2",
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.w:0<|tool_call_argument_begin|>"
+            '{"t": "<|tool_call_begin|>functions.rm:0<|tool_call_argument_begin|>{}<|tool_call_end|>", "u": oops}'
+            "<|tool_call_end|><|tool_calls_section_end|>",
+        ),
+        ("llama3_json", '{"name": "w", "parameters": {"t": {"name": "rm", "parameters": {}}, "u": oops}}'),
+        (
+            "qwen3_coder",
+            "<tool_call>\n<function=w>\n<parameter=t>\n<tool_call>\n<function=rm>\n</function>\n</tool_call>\n"
+            "</parameter>\n<parameter=u\n</function>\n</tool_call>",
+        ),
+        ("gemma4", '<|tool_call>call:w{t:<|"|><|tool_call>call:rm{}<tool_call|><|"|>,u:[}<tool_call|>'),
+    ],
+)
+def test_a_call_inside_a_value_of_a_broken_call_is_not_made(name, text):
+    result = get_parser(name).parse(text)
+    assert not result.tool_calls and len(result.errors) == 1
+    for size in (1, 4):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert check_stream(get_parser(name), text, pieces) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Generator, Sequence
 
 from hermes_parsers.markers import markers
@@ -11,6 +12,8 @@ from hermes_parsers.scan import Scan
 
 _BUDGET = 1 << 16
 _TOKENS = ("\\\\", '\\"', '"', "{", "}", "[", "]", "(", ")", ",")
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_NEXT_PART = re.compile(r"[,:{}\[\]]").search
 _PAIRS = {"}": "{", "]": "[", ")": "("}
 
 
@@ -54,6 +57,21 @@ def skip_broken(
             if src.ended:
                 return ""
             yield
+
+
+def doubtful(scan: Scan, start: int) -> int:
+    """Where a stop may stand in the broken JSON that was read from `start` on: what its strings hold is data.
+
+    But the last string may have lacked its end quote, when nothing that may follow a string came after it.
+    """
+    src = scan.src
+    read = src.captured()
+    begin = max(0, start - src.begun)
+    strings = deque(_STRING.finditer(read, begin), maxlen=1)
+    if not strings:
+        return start
+    last = strings[0]
+    return src.begun + (last.end() if _NEXT_PART(read, last.end()) else last.start())
 
 
 def skip_entry(

@@ -18,9 +18,24 @@ class ArgumentWriter:
         call: The call to write to.
         typing: The types of its parameters.
         trim: Drop one line break at each end of a value, which the template put there.
+
+    Attributes:
+        read_to: Where the last complete value ended; nothing before it begins a call.
     """
 
-    __slots__ = ("_call", "_first", "_held", "_hint", "_tail", "_text", "_trim", "keys", "last", "typing")
+    __slots__ = (
+        "_call",
+        "_first",
+        "_held",
+        "_hint",
+        "_tail",
+        "_text",
+        "_trim",
+        "keys",
+        "last",
+        "read_to",
+        "typing",
+    )
 
     def __init__(self, call: Call, typing: Typing, *, trim: bool) -> None:
         self._call = call
@@ -28,6 +43,7 @@ class ArgumentWriter:
         self.typing = typing
         self.keys: list[str] = []
         self.last = ""
+        self.read_to = 0
 
     def start(self, key: str, hint: str = "") -> None:
         """A value begins. `hint` is `true` for text and `false` for JSON where the wire says so."""

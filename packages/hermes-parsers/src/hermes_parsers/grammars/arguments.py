@@ -8,7 +8,7 @@ from hermes_parsers.grammars.json_object import MESSAGES
 from hermes_parsers.json_scan import json_value
 from hermes_parsers.json_text import decode
 from hermes_parsers.reading import ahead, space
-from hermes_parsers.resync import skip_broken
+from hermes_parsers.resync import doubtful, skip_broken
 from hermes_parsers.scan import Call, Scan, Steps
 
 
@@ -63,13 +63,14 @@ def settle(
 ) -> Steps:
     """Close the call, or report its fault and leave it; returns whether it was read.
 
-    `stops`, `ends` and `opening` are those of `resync.skip_broken`; `body` is where they may stand, which is
+    `stops`, `ends` and `opening` are those of `resync.skip_broken`; `body` is where the arguments begin, which is
     anywhere after the start of the call by default.
     """
     if not fault:
         call.close()
         return True
     if fault == "invalid_json":
-        yield from skip_broken(scan, scan.src.begun + 1 if body is None else body, stops, ends, opening)
+        start = doubtful(scan, scan.src.begun + 1 if body is None else body)
+        yield from skip_broken(scan, start, stops, ends, opening)
     call.fail(fault, MESSAGES[fault], scan.src.captured())
     return False

@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 from hermes_parsers.grammars.json_object import MESSAGES, NO_OBJECT, ObjectCall
 from hermes_parsers.reading import space
-from hermes_parsers.resync import skip_broken, skip_entry
+from hermes_parsers.resync import doubtful, skip_broken, skip_entry
 from hermes_parsers.scan import Scan, Steps
 
 _REREAD = 1 << 16
@@ -81,7 +81,7 @@ def _object(scan: Scan, end: str, *, sibling: bool) -> Generator[None, None, str
     if fault == "invalid_json" and end:
         yield from skip_entry(scan, first, (), ())
     elif fault == "invalid_json":
-        yield from skip_broken(scan, first + 1, ('{"name"', "\n", ";"), ())
+        yield from skip_broken(scan, doubtful(scan, first + 1), ('{"name"', "\n", ";"), ())
     call.fail(fault, MESSAGES[fault], src.captured())
     return "broken"
 

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Any
 
-from hermes_parsers.grammars.arguments import settle
+from hermes_parsers.grammars.json_object import MESSAGES
 from hermes_parsers.json_scan import json_value
 from hermes_parsers.json_text import MAX_DEPTH, decode_string
 from hermes_parsers.markers import markers
 from hermes_parsers.python_text import json_inside
 from hermes_parsers.reading import ahead, literal, one_of, peek, run, space
+from hermes_parsers.resync import skip_broken
 from hermes_parsers.scan import Call, Scan, Steps
 from hermes_parsers.schema import child, typed, types_of
+from hermes_parsers.source import Source
 
 _NAME = re.compile(r"[\w.\-:/]*").match
 _BARE = re.compile(r"[^,{}\[\]<\"]*").match
@@ -44,34 +46,49 @@ class Gemma:
     def __call__(self, scan: Scan, marker: str) -> Steps:
         """Read the call after `marker`."""
         src = scan.src
-        yield from space(src)
-        yield from literal(src, "call")
-        if not (yield from literal(src, ":")):
-            return False
-        name = (yield from run(src, _NAME, _LONGEST)).strip()
-        char = ahead(src) or (yield from space(src))
-        if not name or char != "{":
+        name = yield from _header(src)
+        if not name:
             return False
         call = scan.call()
         call.open(name)
-        fault = yield from _Members(self, scan, call, name).read()
-        if not fault:
-            after = src.at
-            yield from space(src)
-            if not (yield from literal(src, self.close)):
-                scan.open_blocks.add(self.close)
-                src.rewind(after)
-        yield from settle(scan, call, fault, (self.opener,), (self.close,))
+        members = _Members(self, scan, call, name)
+        fault = yield from members.read()
+        if fault:
+            if fault == "invalid_json":
+                yield from skip_broken(scan, members.read_to, (self.opener,), (self.close,))
+            call.fail(fault, MESSAGES[fault], src.captured())
+            return True
+        call.close()
+        after = src.at
+        yield from space(src)
+        if not (yield from literal(src, self.close)):
+            scan.open_blocks.add(self.close)
+            src.rewind(after)
         return True
 
 
+def _header(src: Source) -> Generator[None, None, str]:
+    """Read up to the brace of a call; returns its name, or "" when it is none."""
+    yield from space(src)
+    yield from literal(src, "call")
+    if not (yield from literal(src, ":")):
+        return ""
+    name = (yield from run(src, _NAME, _LONGEST)).strip()
+    return name if (ahead(src) or (yield from space(src))) == "{" else ""
+
+
 class _Members:
-    """Turns the braces after a name into JSON text."""
+    """Turns the braces after a name into JSON text.
+
+    Attributes:
+        read_to: Where the last complete string ended; nothing before it begins a call.
+    """
 
     def __init__(self, tags: Gemma, scan: Scan, call: Call, name: str) -> None:
         self.tags = tags
         self.scan = scan
         self.src = scan.src
+        self.read_to = scan.src.at
         self.emit = call.add
         self.root: Any = (scan.options.tools or {}).get(name)
         self.guess = tags.guess or scan.options.untyped == "json"
@@ -189,11 +206,13 @@ class _Members:
     def _string(self, put: Callable[[str], None], followers: str) -> Generator[None, None, str]:
         """Read up to the closing delimiter, which is one where the value can end, or where the call does not go on.
 
-        A string that holds the end of a call and then a delimiter that ends nothing was never closed.
+        A whole call inside a string is part of it. A string that holds the end of this call, and then a delimiter that
+        ends nothing or the start of another call, was never closed.
         """
         src, quote, close = self.src, self.tags.quote, self.tags.close
-        found = markers((quote, close))
+        found = markers((quote, close, self.tags.opener))
         inner = ended = False
+        calls = 0  # inside the string and open
         while True:
             index, word = found.next(src)
             put(src.text[src.pos : index])
@@ -203,15 +222,24 @@ class _Members:
                     return "truncated"
                 yield
                 continue
-            if word == close:
-                ended = ended or not inner
+            after = src.at
+            if word == self.tags.opener:
+                begins = (yield from _header(src)) != ""
+                src.rewind(after)
+                if begins and ended:
+                    return "invalid_json"
+                calls += begins
+            elif word == close:
+                ended = ended or not (inner or calls)
+                calls -= calls > 0
+            if word != quote or calls:
                 put(word)
                 continue
-            after = src.at
             char = ahead(src) or (yield from space(src))
             over = not char or char in followers or (yield from self._breaks(inner=inner))
             src.rewind(after)
             if over:
+                self.read_to = after
                 return ""
             if ended:
                 return "invalid_json"

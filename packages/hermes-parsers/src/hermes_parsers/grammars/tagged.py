@@ -154,7 +154,7 @@ class Tagged:
         writer = ArgumentWriter(call, typing_of(scan, name), trim=self.trim)
         fault = yield from self._body(scan, call, writer)
         if fault in ("malformed", "invalid_json"):
-            yield from self._broken(scan, call, fault, body)
+            yield from self._broken(scan, call, fault, max(body, writer.read_to))
         elif fault:
             call.fail(fault, MESSAGES[fault], scan.src.captured())
         else:
@@ -177,6 +177,7 @@ class Tagged:
                 if (yield from ValueReader(scan, self, writer).read()) == "truncated":
                     return "truncated"
                 writer.end()
+                writer.read_to = src.at
             elif word:
                 if word not in self.call_end.every:
                     src.rewind(here)
@@ -240,6 +241,14 @@ class Tagged:
         ended = bool(word) or (yield from one_of(src, scan.format.end_of_turn)) != ""
         src.rewind(here)
         return ended or char == "{"
+
+    def is_call(self, scan: Scan) -> Steps:
+        """Whether a name follows, and then a parameter or the end of a call."""
+        name = yield from self._name(scan)
+        if name is None:
+            return False
+        yield from space(scan.src)
+        return (yield from one_of(scan.src, (*self.param.of(scan), *self.call_end.of(scan)))) != ""
 
     def key(self, scan: Scan) -> Generator[None, None, Header | None]:
         """Read the rest of a parameter's start tag; None when it is none."""

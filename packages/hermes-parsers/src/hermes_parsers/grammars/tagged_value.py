@@ -21,6 +21,7 @@ class ValueReader:
     A tag inside the value is data unless it makes sense where it stands. The value's own end tag ends it when a further
     parameter, or the end of the call, follows. The end of the call ends it too, if the value's own end tag is
     not found before the next call. So does the start of a parameter that the tool has, at the start of a line.
+    A call that begins inside the value, with a parameter or an end after its name, is part of it up to its end.
 
     Args:
         scan: The pass; its capture is on.
@@ -41,6 +42,10 @@ class ValueReader:
         """Read the value; the read position is after its end tag, or where the next tag begins."""
         scan, src, tags = self._scan, self._scan.src, self._tags
         found = tags.inside(scan)
+        inner, after_inner = (
+            0,
+            False,
+        )  # calls inside the value that are open, and whether the last has just ended
         while True:
             index, word = found.next(src)
             self._put(src.text[src.pos : index])
@@ -51,15 +56,21 @@ class ValueReader:
                     return self._implicit("truncated")
                 yield
                 continue
-            if word in tags.param_end.every:
+            ends_block = after_inner and word in tags.block_end.every
+            after_inner = False
+            if word in tags.call.every:
+                if self._candidate >= 0:
+                    return self._implicit("implicit")
+                inner += yield from tags.is_call(scan)
+            elif inner:
+                inner -= word in tags.call_end.every
+                after_inner = not inner
+            elif word in tags.param_end.every:
                 if (yield from self._followed(tags.after_value(scan))):
                     src.rewind(here + len(word))
                     self._flush()
                     return "closed"
-            elif word in tags.call.every:
-                if self._candidate >= 0:
-                    return self._implicit("implicit")
-            elif self._candidate >= 0:
+            elif ends_block or self._candidate >= 0:
                 pass
             elif word in tags.param.every:
                 if (yield from self._new_parameter()):
