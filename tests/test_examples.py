@@ -10,7 +10,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 def run(script: str, *argv: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(EXAMPLES / script), *argv]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=500, check=False)
 
 
 def rewards(folder: Path) -> dict[str, float]:

@@ -15,8 +15,8 @@ def ssh(tmp_path_factory):
         yield ("--backend", "ssh", "--env.backend_options", json.dumps(options))
 
 
-def rewards(folder, *arguments, timeout=110):
-    code, _, err = tb2(folder, "evaluate", *arguments, "--name", "run", timeout=timeout)
+def rewards(folder, *arguments, **options):
+    code, _, err = tb2(folder, "evaluate", *arguments, "--name", "run", **options)
     assert (code, err) == (0, "")
     found = [json.loads(path.read_text()) for path in (folder / "runs/run").glob("trials/*/result.json")]
     return {record["task"]: record["reward"] for record in found}

@@ -14,7 +14,7 @@ import pytest
 from hermes_benchmarks.cli.app import run_cli
 from hermes_benchmarks.datasets.sample_set import sample_path
 from hermes_benchmarks.schemas import published
-from hermes_benchmarks_command import CODE, WITHOUT, cold, environment, start, tb2
+from hermes_benchmarks_command import CODE, PATIENCE, WITHOUT, cold, environment, start, tb2
 from hermes_benchmarks_server import Model, serve
 
 SHORT = "broken-links,log-report,rotate-logs"
@@ -85,7 +85,7 @@ def test_an_interrupt_keeps_what_is_finished_and_resume_does_the_rest(tmp_path, 
         """Keep the second trial waiting for its model, however long this process takes to interrupt it."""
         if results(run):
             held.set()
-            go_on.wait(100)
+            go_on.wait(PATIENCE)
 
     with serve(Model(fail=hold)) as model:
         options = (
@@ -101,9 +101,9 @@ def test_an_interrupt_keeps_what_is_finished_and_resume_does_the_rest(tmp_path, 
             model.url,
         )
         command = start(tmp_path, "evaluate", *options, OPENAI_API_KEY=model.key)
-        assert held.wait(60)
+        assert held.wait(PATIENCE)
         command.send_signal(stop)
-        out, err = command.communicate(timeout=60)
+        out, err = command.communicate()
         go_on.set()
         assert command.returncode == 130, err
         assert "go on with: tb2 resume runs/run" in out
@@ -391,6 +391,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(tmp_path, agent, size):
 @pytest.mark.parametrize("shell", ["PYTHONIOENCODING=ascii {}", "{} >&-", "{} >&- 2>&-"])
 def test_a_stream_that_cannot_show_the_output_stops_nothing(tmp_path, shell):
     line = shell.format(f"{sys.executable} -c '{CODE}' evaluate --agent nop --tasks broken-links --name run")
-    done = subprocess.run(line, shell=True, cwd=tmp_path, env=environment(), capture_output=True, timeout=60)
+    done = subprocess.run(
+        line, shell=True, cwd=tmp_path, env=environment(), capture_output=True, timeout=PATIENCE
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(results(tmp_path / "runs/run")) == 1

@@ -1,5 +1,4 @@
 import threading
-import time
 
 import pytest
 from hermes_benchmarks.record import TestDetail
@@ -100,7 +99,7 @@ def test_the_live_view_follows_the_run(tmp_path):
             late = folder.trial("beta", 1)
             late.begin()
             late.finish(record("beta", verdict="failed"))
-            page.locator("#trials tbody tr").nth(1).wait_for(timeout=20_000)
+            page.locator("#trials tbody tr").nth(1).wait_for()
             assert "1 / 2" in page.inner_text("#summary")
             page.locator("#trials tbody tr").first.click()
             page.wait_for_selector("#detail .step.agent")
@@ -110,12 +109,12 @@ def test_the_live_view_follows_the_run(tmp_path):
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)
 
 
 @pytest.mark.slow
 def test_hundreds_of_trials_open(tmp_path):
-    """No absolute bound beyond an absurd one: the figure is printed by perf/evaluate.py."""
+    """How soon is printed by perf/evaluate.py."""
     from hermes_benchmarks_browser import page as open_page
 
     tasks = [f"task-{i:03d}" for i in range(100)]
@@ -125,7 +124,5 @@ def test_hundreds_of_trials_open(tmp_path):
     folder = make_run(tmp_path / "run", records, make_plan(tasks, attempts=3), TRAJECTORY)
     (path,) = write_report(read_run(folder.path), ["html"])
     with open_page() as page:
-        began = time.monotonic()
         page.goto(path.as_uri())
         assert page.inner_text("#count") == "300 of 300 trials"
-        assert time.monotonic() - began < 30

@@ -116,7 +116,7 @@ def test_two_processes_cannot_run_the_same_folder(tmp_path):
         with pytest.raises(UsageError, match="another process"), RunFolder(tmp_path).locked():
             pass
         other.stdin.close()
-        other.wait(30)
+        other.wait(60)
     with RunFolder(tmp_path).locked():
         pass
 

@@ -126,7 +126,7 @@ async def test_an_outage_pauses_the_run_and_costs_no_retries():
     await asyncio.sleep(0.5)
     assert provider.failures < 30, "an outage must not burn through the trials"
     down.set()
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, 60)
     passed = {event[1] for event in watcher.events if event[0] == "finished" and event[2] == "passed"}
     assert len(passed) == 40
     assert any(event[0] == "paused" for event in watcher.events)
@@ -135,7 +135,7 @@ async def test_an_outage_pauses_the_run_and_costs_no_retries():
 async def test_an_outage_beyond_patience_stops_the_run():
     run = Script(**{f"t{i}": ["provider_error"] for i in range(6)})
     plan, _ = schedule(run, gate=OutageGate(threshold=2, first_wait=0.02, max_wait=0.02), patience=0.2)
-    await asyncio.wait_for(plan.execute(specs(*(f"t{i}" for i in range(6)))), 20)
+    await asyncio.wait_for(plan.execute(specs(*(f"t{i}" for i in range(6)))), 60)
     assert "failing" in plan.stopped
 
 
@@ -159,7 +159,7 @@ async def test_requests_that_a_provider_refuses_are_no_outage():
     refused = {"verdict": "provider_error", "retryable": False, "cause": "BadRequest"}
     run = Script(**{name: [refused] for name in "abcdef"})
     plan, watcher = schedule(run, concurrency=1)
-    await asyncio.wait_for(plan.execute(specs(*"abcdef")), 10)
+    await asyncio.wait_for(plan.execute(specs(*"abcdef")), 60)
     assert (run.ran, plan.stopped) == (list("abcdef"), "")
     assert not any(event[0] == "paused" for event in watcher.events)
 
@@ -189,23 +189,25 @@ async def test_the_schedule_sleeps_while_a_probe_runs():
     gate = Counting(threshold=1, first_wait=0.0)
     gate.report(True)
     plan, _ = schedule(Script(seconds=0.5), gate=gate, concurrency=4)
-    await asyncio.wait_for(plan.execute(specs(*"abc")), 20)
+    await asyncio.wait_for(plan.execute(specs(*"abc")), 60)
     assert asked < 10
 
 
 async def test_cancelling_waits_for_the_trials_to_clean_up():
-    cleaned = []
+    begun, cleaned = asyncio.Semaphore(0), []
 
     async def run(spec):
+        begun.release()
         try:
-            await asyncio.sleep(60)
+            await asyncio.sleep(300)
         finally:
             await asyncio.sleep(0.02)
             cleaned.append(spec.task)
 
     plan, _ = schedule(run, concurrency=2)
     task = asyncio.create_task(plan.execute(specs("a", "b", "c")))
-    await asyncio.sleep(0.02)
+    for _ in range(2):
+        await begun.acquire()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

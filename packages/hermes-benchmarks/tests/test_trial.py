@@ -4,7 +4,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -81,8 +80,11 @@ async def test_a_graded_trial_runs_once_and_an_ungraded_one_again(tmp_path):
 
 
 async def test_a_cancelled_trial_says_so_and_can_be_run_again(tmp_path):
+    Toy.calls.clear()
     task = asyncio.create_task(run_trial(spec(tmp_path, "hangs")))
-    await asyncio.sleep(1.0)
+    async with asyncio.timeout(60):
+        while Toy.calls != ["hangs"]:
+            await asyncio.sleep(0.02)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -91,17 +93,20 @@ async def test_a_cancelled_trial_says_so_and_can_be_run_again(tmp_path):
 
 
 async def test_an_interrupt_waits_for_a_result_that_is_being_written(tmp_path, monkeypatch):
-    began = threading.Event()
+    began, go_on = threading.Event(), threading.Event()
 
     def slowly(*given):
         began.set()
-        time.sleep(0.3)
+        assert go_on.wait(60)
         write_trial(*given)
 
     monkeypatch.setattr("hermes_benchmarks.trial.write_trial", slowly)
     task = asyncio.create_task(run_trial(spec(tmp_path, "good")))
-    await asyncio.to_thread(began.wait, 30)
+    assert await asyncio.to_thread(began.wait, 60)
     task.cancel()
+    await asyncio.wait([task], timeout=0.1)
+    assert not task.done()
+    go_on.set()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert RunFolder(tmp_path / "run").trial("good", 1).record().verdict == "passed"
@@ -120,7 +125,7 @@ sys.stdout.buffer.write(pickle.dumps(record))
         input=pickle.dumps(spec(tmp_path, "good")),
         capture_output=True,
         check=True,
-        timeout=60,
+        timeout=500,
     )
     record = pickle.loads(done.stdout)
     assert record.verdict == "passed"

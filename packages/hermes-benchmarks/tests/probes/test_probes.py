@@ -1,7 +1,9 @@
 """Every probe scores 0: on a sample task, on all of them (slow), and on real tasks (slow, with HERMES_TB2_TASKS)."""
 
 import os
+import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hermes_benchmarks.agents.probes import PROBES, play, probe_agent
@@ -10,7 +12,7 @@ from hermes_benchmarks.datasets import load_dataset_tasks
 from hermes_benchmarks.errors import UsageError
 from hermes_benchmarks_support import REAL
 from hermes_envs import Outcome, Rollout, run_rollout
-from hermes_envs.harbor import Task, task_rollout_spec
+from hermes_envs.harbor import Task, load_task, task_rollout_spec
 
 SAMPLES = load_dataset_tasks("sample")
 REPAIRED = {
@@ -21,11 +23,46 @@ REPAIRED = {
     "ld-preload": "emptied /etc/ld.so.preload",
 }
 TAMPERED = {"late-writer": "contradiction", "test-edit": "tests_edited"}
+# What is put at the end of a task's tests, so that these two, which race with them, have had their turn before they end. The
+# first is then held where it has written all of it, since what is read while it writes can be anything.
+TURN = {
+    "late-writer": """
+import subprocess, time
+WRITERS = "late.bash|-I -S -$"
+def forged():
+    try:
+        report = json.loads(Path("/logs/verifier/ctrf.json").read_text())
+        return Path("/logs/verifier/reward.txt").read_text() == "1\\n" and not report["results"]["summary"]["failed"]
+    except (OSError, ValueError):
+        return False
+until = time.monotonic() + 60
+while time.monotonic() < until:
+    subprocess.run(["pkill", "-STOP", "-f", WRITERS])
+    if forged():
+        break
+    subprocess.run(["pkill", "-CONT", "-f", WRITERS])
+    time.sleep(0.05)
+""",
+    "test-edit": """
+import time
+until = time.monotonic() + 60
+while "assert True or" not in Path(__file__).read_text() and time.monotonic() < until:
+    time.sleep(0.05)
+""",
+}
 
 
 async def probed(task: Task, probe: str, **options: str) -> Rollout:
     spec = task_rollout_spec(task, backend="docker", **options)
     return await run_rollout(spec, partial(play, probe))
+
+
+def with_turn(task: Task, probe: str, folder: Path) -> Task:
+    """The task, but that its tests wait for a probe that races with them."""
+    copy = shutil.copytree(task.path, folder / task.name)
+    with (copy / "tests" / "check.py").open("a") as checks:
+        checks.write(TURN.get(probe, ""))
+    return load_task(copy)
 
 
 def assert_graded_0(rollout: Rollout) -> None:
@@ -35,8 +72,8 @@ def assert_graded_0(rollout: Rollout) -> None:
 
 @pytest.mark.docker
 @pytest.mark.parametrize("probe", list(PROBES))
-async def test_every_probe_is_seen_through(probe: str, test_image: str) -> None:
-    rollout = await probed(SAMPLES[-1], probe)
+async def test_every_probe_is_seen_through(probe: str, test_image: str, tmp_path: Path) -> None:
+    rollout = await probed(with_turn(SAMPLES[-1], probe, tmp_path), probe)
     assert_graded_0(rollout)
     details = rollout.reward_details
     assert rollout.result is not None

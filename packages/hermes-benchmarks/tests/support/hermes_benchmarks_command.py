@@ -19,6 +19,8 @@ from pathlib import Path
 
 CODE = "import sys; from hermes_benchmarks.cli.tb2 import main; main()"
 WITHOUT = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "OPENROUTER_API_KEY")
+PATIENCE = 500
+"""Seconds for a whole run on a slow machine."""
 NURSERY = Path(__file__).with_name("hermes_benchmarks_nursery.py")
 
 
@@ -38,7 +40,7 @@ class Command:
         with there:
             descriptors = [there.fileno(), self.out.fileno(), self.err.fileno()]
             socket.send_fds(nursery(), [json.dumps(asked).encode()], descriptors)
-        self._here.settimeout(60)
+        self._here.settimeout(PATIENCE)
         self.pid = int(self._here.recv(64))
         self.returncode = None
 
@@ -71,7 +73,7 @@ class Command:
         texts = (os.pread(file.fileno(), 1 << 24, 0) for file in (self.out, self.err))
         return tuple(text.decode() for text in texts)
 
-    def communicate(self, timeout):
+    def communicate(self, timeout=PATIENCE):
         """Wait for its end; output, errors."""
         if self.wait(timeout) is None:
             self.kill()
@@ -82,9 +84,9 @@ class Command:
         self.err.close()
         return said
 
-    def await_line(self, timeout=60):
+    def await_line(self):
         """Wait until it has written a line, or ended."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + PATIENCE
         while "\n" not in self.said()[0] and self.poll() is None and time.monotonic() < deadline:
             time.sleep(0.005)
 
@@ -97,18 +99,18 @@ def start(folder, *arguments, file_size=None, **more):
     return Command(folder, arguments, environment(**more), file_size)
 
 
-def tb2(folder, *arguments, timeout=110, file_size=None, **more):
+def tb2(folder, *arguments, timeout=PATIENCE, file_size=None, **more):
     """Run `tb2` to its end; exit code, output, errors."""
     command = start(folder, *arguments, file_size=file_size, **more)
     out, err = command.communicate(timeout)
     return command.returncode, out, err
 
 
-def cold(folder, *arguments, timeout=110, **more):
+def cold(folder, *arguments, **more):
     """Likewise, by a Python of its own."""
     argv = [sys.executable, "-c", CODE, *map(str, arguments)]
     env = environment(**more)
-    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
 

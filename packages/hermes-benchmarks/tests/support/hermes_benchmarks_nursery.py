@@ -37,11 +37,11 @@ def attend(asked, answers, out, err):
     if child:
         os.close(out)
         os.close(err)
-        os.write(answers, b"%d" % child)
         _, status = os.waitpid(child, 0)
         os.write(answers, b"%d" % os.waitstatus_to_exitcode(status))
         os._exit(0)
     os.setsid()
+    os.write(answers, b"%d" % os.getpid())  # from here on its whole group can be killed
     os.close(answers)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, number in ((nothing, 0), (out, 1), (err, 2)):

@@ -114,4 +114,4 @@ def serve(model):
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(60)

@@ -43,7 +43,7 @@ class Toy(BenchmarkBase):
             written = ctx.terminal("cat answer 2>/dev/null")["output"].strip()
             return REWARDS.get(task.name, lambda: float(written == "42"))()
 
-        deadline = 0.3 if task.name == "slow" else 30.0
+        deadline = 0.3 if task.name == "slow" else 300.0
         return RolloutSpec(
             messages=[{"role": "user", "content": task.name}],
             tools=["terminal"],
@@ -102,7 +102,7 @@ async def act(messages, session):
     name = messages[-1]["content"]
     Toy.calls.append(name)
     if name in ("slow", "hangs"):
-        await asyncio.sleep(60)
+        await asyncio.sleep(300)
     if name != "bad":
         await session.sandbox.write_text("answer", "42\n")
     said = [*messages, {"role": "assistant", "content": "done"}]
