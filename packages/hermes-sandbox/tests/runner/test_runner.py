@@ -94,7 +94,8 @@ async def test_bytes_pass_unchanged_in_both_directions(runner: Runner, data: byt
 
 async def test_a_fork_that_fails_is_no_signal(runner: Runner) -> None:
     """Bash says 254, and something else than "Exit", where a limit of processes is reached."""
-    await runner.request("wait() { echo 'bash: fork: Resource temporarily unavailable' >&2; return 254; }")
+    said = "bash: fork: Resource temporarily unavailable"
+    await runner.request(f"wait() {{ builtin wait $1; echo '{said}' >&2; return 254; }}")
     job, _ = await start(runner, "true")
     async with asyncio.timeout(60):
         ending = await job.ended
