@@ -142,7 +142,8 @@ FULL = Promise(
     report=True,
     summary=True,
     names=frozenset({"test_a", "test_b"}),
-    decided=True,
+    traces=True,
+    clean=True,
     whole=True,
     some=True,
 )
@@ -190,12 +191,11 @@ def test_without_a_promise_a_bare_reward_is_believed() -> None:
         (Evidence(None), False),
         (Evidence(0.0), False),
         (Evidence(0.0, started=True), False),
-        (Evidence(0.5, started=True), True),
+        (Evidence(0.5), True),
         (Evidence(0.0, tests=()), False),
         (Evidence(0.0, tests=PASSED), True),
         (Evidence(0.0, summary=Summary(failed=1)), True),
     ],
 )
 def test_a_reward_is_a_verdict_where_the_promised_tests_left_a_trace(evidence: Evidence, gives: bool) -> None:
-    for promise in (Promise(report=True), Promise(summary=True)):
-        assert conclusive(evidence, promise) == gives
+    assert conclusive(evidence, Promise(traces=True)) == gives

@@ -1,225 +1,239 @@
-"""What a task's tests certainly leave behind, read from their source: the measure of what an agent may have forged."""
+"""What a task's tests certainly leave behind, read from their source: the measure of what an agent may have forged.
+
+Two shapes of `test.sh` promise something. In one, calls of pytest decide: their exit codes are the only thing that the reward,
+1 or 0, depends on. In the other the script, or a Python program in `tests/`, writes a report of its own. Every other script is
+believed, for what it may do is not known: it may weigh tests, expect some to fail, or end before they begin.
+"""
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
-from hermes_envs.harbor.pytest_call import TestsFolder, call_of, module_body
-from hermes_envs.harbor.report import parse_summary
-from hermes_envs.harbor.shell import Unreadable, parse
-from hermes_envs.harbor.walk import ANY, NOT_STARTED, PASSED, State, Trace, Walker
-
+_REWARD = r"[\"']?(?:\$\w+|\$\{[^}]*\})?/logs/verifier/reward\.txt[\"']?"
+_STATUS = r"\"?\$(?:\?|\w+|\{(?:\w+|PIPESTATUS\[0\])\})\"?"
+_TEST = rf"(?:\[\[? {_STATUS} (?:-eq|==?) [\"']?0[\"']? \]\]?|\(\( {_STATUS} == 0 \)\))"
+_ONE, _ZERO = (rf"(?:echo|printf) [\"']?{number}(?:\.0)?(?:\\n)?[\"']? ?> ?{_REWARD}" for number in "10")
+_DECISION = re.compile(
+    rf"(?:\w+=\$\? )?(?:(?:if {_TEST}(?: && {_TEST})* )?then (?:echo [^>]*? )?{_ONE} else (?:echo [^>]*? )?{_ZERO} fi"
+    rf"|{_TEST} && {_ONE} \|\| {_ZERO}|&& {_ONE}(?: \|\| {_ZERO})?)"
+)
+_CALL = re.compile(
+    r"(?:if )?(?:[A-Z_]+=\S+ )*(?:timeout \S+ )?(?:\S*/)?(?:uvx? (?:.* )?|\S*python[\d.]* -m )?pytest(?P<arguments>(?: .*?)?)"
+    rf"(?P<decision> && {_ONE}.*)?"
+)
+_TEE = re.compile(r"(?: 2>&1)?(?: \| tee (?:-a )?\S+)?$")
+_ASIDE = re.compile(r" &?>>? ?\S+(?: 2>&1)?$")
+_REDIRECTS = re.compile(r"[|<>&`]|\$\(")
+_MEDDLES = re.compile(r"reward|\bexec\b|\btrap\b|\(\) ?\{|\b(?:for|while|until|case)\b|<<")
+_UNUSUAL = re.compile(
+    r" (?:--co|--collect-only|-p (?!no:(?:cacheprovider|randomly|warnings))\S+|--help|--version|--reruns)\b"
+)
+_SILENT = re.compile(r" (?:-\w*qq\w*|-q -q|--no-summary)\b")
+_SELECTS = re.compile(r" (?:-k|-m|--deselect|--ignore|--ignore-glob|--lf|--ff|--sw|-x|--maxfail)\b|::")
+_OTHER_REPORTERS = re.compile(r"pytest-(?:sugar|pretty|rich)")
+_CONFIGURE = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
+_WEIGHS = re.compile(
+    r"threshold|weight|\b(?:pass|score|ratio|rate|share|percent|fraction|correct|reward|count)\w*[\])]*\s*>=?\s",
+    re.IGNORECASE,
+)
 _INSTALLS = re.compile(
     r"^\s*(?:[A-Z_]+=\S+\s+)*(?:sudo\s+)?(?:apt-get|apt|apk|dnf|yum|curl|wget|pip3?|uvx?|npm)\b", re.MULTILINE
 )
-_WEIGHS = re.compile(
-    r"threshold|weight|bonus|optional|allowed_fail|\bjq\b|grep\b[^\n]*(?:pass|fail)"
-    r"|(?:pass|score|ratio|rate|share|percent|fraction|correct|reward|total|count|hits|points)\w*"
-    r"[\])\"'}]*\s*(?:>=?|-g[et])\s",
-    re.IGNORECASE,
-)
-_SHARE = re.compile(r"\bpassed\w*[\])\"']*\s+/\s", re.IGNORECASE)
-_WRITES = re.compile(r"write_text|write_bytes|\bdump\(|['\"][wx]b?['\"]|\.write\(")
-_HOLDS = re.compile(r"^(?!.*(?:load|read|open\()).*ctrf\.json", re.DOTALL)
-_EXITS = re.compile(r"\b(?:exit|quit|_exit|execv\w*)\(")
-_LIMIT = 4 << 20
-"""Bytes of a file in `tests/` that are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the tests of a task certainly leave, if they run and give a reward. A field that is not certain promises nothing.
+    """What the tests of a task certainly leave, if they run and give a reward. What is not certain is not promised.
 
     Attributes:
         report: A CTRF report.
         summary: A pytest summary in the output.
         bootstrap: They install something first, which can fail or take time.
-        names: The test functions that a report of a pass names.
-        decided: There is no reward above 0 without them. Otherwise what gives it might do so where tests could not start.
-        clean_report: No test of the report has failed where the reward is full.
-        clean_summary: No test of the summary has failed there.
+        traces: Tests that ran can be told from tests that could not begin.
+        early: A reward of 0 may come before there is any trace of tests.
+        clean: Where the reward is full no test has failed, in the report or in the summary.
         whole: No test was left out.
         some: At least one test passed.
+        names: The test functions that the report names.
         rewards: The only numbers that they write; None where they are computed.
-        shares: A reward is the share of tests that passed.
-        early: A reward of 0 may come before there is any trace of tests.
     """
 
     report: bool = False
     summary: bool = False
     bootstrap: bool = False
-    names: frozenset[str] = frozenset()
-    decided: bool = False
-    clean_report: bool = True
-    clean_summary: bool = True
+    traces: bool = False
+    early: bool = False
+    clean: bool = False
     whole: bool = False
     some: bool = False
+    names: frozenset[str] = frozenset()
     rewards: frozenset[float] | None = None
-    shares: bool = False
-    early: bool = False
-
-    @property
-    def traces(self) -> bool:
-        """Whether tests that ran can be told from tests that could not."""
-        return self.report or self.summary
 
 
 def promise_of(tests: Path) -> Promise:
     """Read a task's `tests/` folder for what a run of it must leave behind."""
     script = (tests / "test.sh").read_text("utf-8", "replace")
-    code = "\n".join(line for line in script.splitlines() if not line.lstrip().startswith("#"))
-    folder = TestsFolder(tests)
-    texts = (code, *folder.sources.values(), *folder.other_sources)
-    literal = not folder.hooked and not any(map(_WEIGHS.search, texts))
-    nothing = Promise(bootstrap=bool(_INSTALLS.search(code)), clean_report=literal, clean_summary=literal)
-    speaks = _files_that_speak(tests)
-    walker = Walker(
-        pytest=lambda words, cwd: call_of(words, cwd, folder),
-        judge=lambda word: _judge(word, folder),
-        writers=bool(speaks),
-        outside=folder.outside,
+    commands = list(_commands(script))
+    bootstrap = _INSTALLS.search("\n".join(commands)) is not None
+    sources = {path: path.read_text("utf-8", "replace") for path in sorted(tests.rglob("*.py"))}
+    calls = _Calls.of(commands)
+    if calls is None:
+        early = _may_end_early("\n".join(commands).partition("ctrf.json")[0])
+        return replace(_of_own_report(script, sources), bootstrap=bootstrap, early=early)
+    usual = not (
+        _configured(tests) or _UNUSUAL.search(calls.arguments) or _OTHER_REPORTERS.search("\n".join(commands))
     )
-    try:
-        ends = walker.walk(parse(script), _options(script))
-    except Unreadable:
-        return nothing
-    if "reward.json" in code or "reward.json" in speaks:  # which counts before what else is written
-        ends = [replace(end, reward=ANY) for end in ends]
-    promise = _common(ends, literal)
-    formula = any("ctrf" in text and _SHARE.search(text) for text in texts)
-    counted = not any("parametrize" in text or "subtest" in text.lower() for text in texts)
-    shares = literal and formula and counted and promise.shares
-    return replace(promise, bootstrap=nothing.bootstrap, shares=shares)
+    shown = usual and not calls.aside and not _SILENT.search(calls.arguments)
+    promise = Promise(traces=shown)
+    if calls.decide and not any(
+        _speaks_of_reward(path) for path in tests.rglob("*") if path != tests / "test.sh"
+    ):
+        promise = _of_calls(calls.arguments, sources, usual, shown)
+    return replace(promise, bootstrap=bootstrap, early=_may_end_early(calls.before))
 
 
-def _common(ends: Sequence[State], literal: bool) -> Promise:
-    """What is true of every way through the script that ends with a reward."""
-    rewarded = [end for end in ends if end.reward is not None and end.reward > 0]
-    ran = [end for end in rewarded if not _absent(end)]
-    if not ran:
-        return Promise(clean_report=literal, clean_summary=literal)
-    reports = [_last(end, lambda trace: trace.report) for end in ran]
-    summaries = [_last(end, lambda trace: trace.prints is not False) for end in ran]
-    report = None not in reports
-    summary = all(trace is not None and trace.prints for trace in summaries)
-    decided = len(ran) == len(rewarded) and (report or summary)
-    if any(trace.call for end in ends for trace in end.traces):
-        literal = literal and len(rewarded) == len(ends) and not any(end.reward == ANY for end in ends)
-    calls = [trace.call for trace in summaries if trace]
-    numbers = {end.reward for end in ends if end.reward is not None}
-    names = [trace.call.names if trace and trace.call else frozenset[str]() for trace in reports]
+def _may_end_early(before: str) -> bool:
+    """Whether the commands before the tests may give a reward and end."""
+    return "reward" in before and re.search(r"\bexit\b", before) is not None
+
+
+def _commands(script: str) -> Iterator[str]:
+    """The commands of a script, a line each, with single spaces and without comments."""
+    for line in re.split(r"[\n;]", script.replace("\\\n", " ")):
+        if (line := " ".join(line.split())) and not line.startswith("#"):
+            yield line
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """The calls of pytest in a script.
+
+    Attributes:
+        arguments: Their arguments.
+        before: The commands before the first.
+        aside: The output of one, or of all commands, goes elsewhere than to the host.
+        decide: Their exit codes are the only thing in the script that the reward depends on.
+    """
+
+    arguments: str
+    before: str
+    aside: bool
+    decide: bool
+
+    @classmethod
+    def of(cls, commands: list[str]) -> "_Calls | None":
+        calls = {n: call for n, line in enumerate(commands) if (call := _CALL.fullmatch(line))}
+        if not calls:
+            return None
+        first, last = min(calls), max(calls)
+        seen = [_TEE.sub("", call["arguments"]) for call in calls.values()]
+        plain = [_ASIDE.sub("", arguments) for arguments in seen]
+        before = " ".join(commands[:first])
+        after = " ".join([(calls[last]["decision"] or "").strip(), *commands[last + 1 :]]).strip()
+        decision = _DECISION.match(after)
+        others = " ".join(line for n, line in enumerate(commands[:last]) if n not in calls)
+        others = re.sub(_ZERO, "", others) + after[decision.end() if decision else 0 :]
+        return cls(
+            arguments=" ".join([*plain, ""]),
+            before=before,
+            aside=plain != seen or re.search(r"\bexec [^;]*>", before) is not None,
+            decide=decision is not None
+            and not _MEDDLES.search(others)
+            and not any(call["decision"] for n, call in calls.items() if n != last)
+            and not any(map(_REDIRECTS.search, plain)),
+        )
+
+
+def _configured(tests: Path) -> bool:
+    """Whether something configures pytest, which may select tests and change what it prints and how it exits."""
+    files = (tests / "test.sh", tests.parent / "environment" / "Dockerfile")
+    if any(path.is_file() and b"PYTEST_" in path.read_bytes() for path in files):
+        return True
+    return any(path.name in _CONFIGURE for path in tests.rglob("*"))
+
+
+def _speaks_of_reward(path: Path) -> bool:
+    return path.is_file() and re.search(rb"reward\.(?:txt|json)", path.read_bytes()) is not None
+
+
+def _of_calls(arguments: str, sources: Mapping[Path, str], usual: bool, shown: bool) -> Promise:
+    """What calls of pytest promise that alone decide. *usual*: nothing changes what they do. *shown*: the host sees it."""
+    names = frozenset(
+        name
+        for path, text in sources.items()
+        if re.search(rf"[ /]{re.escape(path.name)}[\"']? ", arguments)
+        for name in _test_names(text)
+    )
+    report = usual and re.search(r" --ctrf[ =]\S*/logs/verifier/ctrf\.json", arguments) is not None
+    whole = usual and not _SELECTS.search(arguments)
+    may_skip = any(re.search(r"skip|xfail|parametrize", text) for text in sources.values())
     return Promise(
         report=report,
-        summary=summary,
-        names=names[0].intersection(*names) if _clean(reports) else frozenset(),
-        decided=decided,
-        clean_report=literal or _clean(reports),
-        clean_summary=literal or _clean(summaries),
-        whole=summary and all(call is not None and call.whole for call in calls),
-        some=summary
-        and all(call.some if call else literal for call in calls)
-        and (literal or _clean(summaries)),
-        rewards=None if ANY in numbers else frozenset(min(max(number, 0.0), 1.0) for number in numbers),
-        shares=report and summary and [_key(t) for t in reports] == [_key(t) for t in summaries],
-        early=any(
-            end.reward == 0 and not any(t.report or t.prints or t.status == NOT_STARTED for t in end.traces)
-            for end in ends
-        ),
+        summary=shown,
+        traces=report or shown,
+        clean=usual,
+        whole=whole,
+        some=usual and bool(names) and not may_skip,
+        names=names if whole else frozenset(),
+        rewards=frozenset({0.0, 1.0}),
     )
 
 
-def _last(end: State, of: Callable[[Trace], bool]) -> Trace | None:
-    return next((trace for trace in reversed(end.traces) if of(trace)), None)
+def _of_own_report(script: str, sources: Mapping[Path, str]) -> Promise:
+    """What is promised by tests that write a report themselves, whatever happens: in the script, or in the program it runs."""
+    lines = script.replace("\\\n", " ").splitlines()
+    code = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
+    before_exits = code[: max(code.rfind("exit"), code.rfind("return"), 0)]
+    if re.search(r"^[^ ].*ctrf\.json", code, re.MULTILINE) and not re.search(_ONE, before_exits):
+        literal = re.search(_ONE, code) and "reward" not in re.sub(f"{_ONE}|{_ZERO}", "", code)
+        rewards = frozenset({0.0, 1.0}) if literal else None
+        return Promise(report=True, traces=True, clean=not _WEIGHS.search(code), rewards=rewards)
+    called = (
+        text for path, text in sources.items() if re.search(rf"python\S* .*/{re.escape(path.name)}\b", code)
+    )
+    return Promise() if "reward" in code else _of_program("\n".join(called))
 
 
-def _key(trace: Trace | None) -> int | None:
-    return trace.key if trace else None
+def _of_program(source: str) -> Promise:
+    """What a Python program promises by the statements that run whatever happens."""
+    if re.search(r"\bexit\(", source):
+        return Promise()
+    always = "\n".join(_always(source))
+    report = "ctrf.json" in always
+    summary = re.search(r"print\(.*={3,}.*passed.*={3,}", always) is not None
+    return Promise(report, summary, traces=report or summary, clean=not _WEIGHS.search(source))
 
 
-def _absent(end: State) -> bool:
-    """Whether pytest was called on this way, and could not be started."""
-    calls = [trace.status for trace in end.traces if trace.call]
-    return bool(calls) and all(status == NOT_STARTED for status in calls)
+def _always(source: str) -> Iterator[str]:
+    """The statements of a module and of its functions that are in no loop and depend on no condition."""
+    for body in _bodies(source):
+        for node in body:
+            if not isinstance(node, ast.If | ast.For | ast.While | ast.Try | ast.Match | ast.FunctionDef):
+                yield ast.unparse(node)
 
 
-def _clean(traces: Sequence[Trace | None]) -> bool:
-    """Whether each is of a call of pytest that ended well, and that says so only where no test failed."""
-    return all(trace and trace.call and trace.call.honest and trace.status == PASSED for trace in traces)
+def _bodies(source: str) -> list[list[ast.stmt]]:
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of odd escapes, which are the author's affair
+            module = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    return [module.body, *(node.body for node in module.body if isinstance(node, ast.FunctionDef))]
 
 
-def _options(script: str) -> set[str]:
-    return {"errexit"} if re.match(r"#![^\n]*\s-\w*e", script) else set()
-
-
-def _files_that_speak(tests: Path) -> str:
-    """What the files beside `test.sh` say of the reward: the names of its files, as far as they name them."""
-    found: list[str] = []
-    for path in sorted(tests.rglob("*")):
-        if path.is_file() and path != tests / "test.sh":
-            with path.open("rb") as file:
-                found += [word.decode() for word in re.findall(rb"reward(?:\.\w+)?", file.read(_LIMIT))]
-    return " ".join(found)
-
-
-def _judge(word: str, folder: TestsFolder) -> tuple[bool, bool] | None:
-    """Whether a Python program in the tests folder writes a report and prints a summary whatever happens."""
-    source = folder.sources.get(word.removeprefix("/tests/")) if word.startswith("/tests/") else None
-    if source is None:
-        return None
-    body = module_body(source)
-    holders = {
-        target.id
-        for node in chain.from_iterable(map(ast.walk, body))
-        if isinstance(node, ast.Assign) and _HOLDS.search(ast.unparse(node.value))
-        for target in node.targets
-        if isinstance(target, ast.Name)
+def _test_names(source: str) -> set[str]:
+    """The test functions at the top of a module; decorators other than pytest's marks may make something else of them."""
+    body = [node for each in _bodies(source)[:1] for node in each]
+    functions = [node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    names = (node for each in body for node in ast.walk(each) if isinstance(node, ast.Name))
+    others = {name.id for name in names if not isinstance(name.ctx, ast.Load)}
+    return {
+        node.name
+        for node in functions
+        if node.name.startswith("test_")
+        and node.name not in others
+        and all(ast.unparse(decorator).startswith("pytest.mark.") for decorator in node.decorator_list)
     }
-    functions = {node.name: node.body for node in body if isinstance(node, ast.FunctionDef)}
-    report = prints = False
-    for node in _always(body, functions):
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        text = ast.unparse(node)
-        report = report or (("ctrf.json" in text or bool(names & holders)) and bool(_WRITES.search(text)))
-        prints = prints or _prints_summary(node)
-    return report, prints
-
-
-def _always(body: Sequence[ast.stmt], functions: dict[str, list[ast.stmt]]) -> Iterator[ast.AST]:
-    """The parts of a program that run whatever happens, unless it fails."""
-    for node in body:
-        if isinstance(node, ast.With):
-            yield from node.items
-            yield from _always(node.body, functions)
-        elif isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
-            yield from _always(node.body, functions)
-        elif isinstance(node, ast.If | ast.For | ast.While | ast.Try | ast.Match):
-            if any(isinstance(each, ast.Return) for each in ast.walk(node)) or _EXITS.search(
-                ast.unparse(node)
-            ):
-                return
-        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            for call in ast.walk(node):
-                if (
-                    isinstance(call, ast.Call)
-                    and isinstance(call.func, ast.Name)
-                    and call.func.id in functions
-                ):
-                    inner = dict(functions)
-                    yield from _always(inner.pop(call.func.id), inner)
-            yield node
-            if isinstance(node, ast.Return) or _EXITS.search(ast.unparse(node)):
-                return
-
-
-def _prints_summary(node: ast.AST) -> bool:
-    if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and node.value.args):
-        return False
-    call = node.value
-    parts = call.args[0].values if isinstance(call.args[0], ast.JoinedStr) else call.args[:1]
-    text = "".join(str(part.value) if isinstance(part, ast.Constant) else "1" for part in parts)
-    return (
-        ast.unparse(call.func) == "print" and not call.keywords and parse_summary(text.encode()) is not None
-    )

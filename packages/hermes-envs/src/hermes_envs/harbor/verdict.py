@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast
@@ -14,8 +14,6 @@ from hermes_envs.outcome import Failure
 
 PASS = 1.0
 """A reward of at least this is a pass."""
-_ROUNDED = 0.05
-"""What a share may be above the true one."""
 
 
 class Status(StrEnum):
@@ -152,19 +150,16 @@ def contradiction(evidence: Evidence, promise: Promise) -> str:
 
 def conclusive(evidence: Evidence, promise: Promise) -> bool:
     """Whether the evidence gives the verdict: there is a reward, and nothing hints that the tests could not start."""
-    if evidence.reward is None:
-        return False
-    started = evidence.reward > 0 and evidence.started
-    return evidence.tests_ran or started or not promise.traces
+    return evidence.reward is not None and (evidence.reward > 0 or evidence.tests_ran or not promise.traces)
 
 
 def _against_pass(evidence: Evidence, promise: Promise) -> str:
     tests, summary = evidence.tests or (), evidence.summary
     failed = [test.name for test in tests if test.status == "failed"]
-    if failed and promise.clean_report:
+    if failed and promise.clean:
         return f"the report has failed tests: {', '.join(failed[:3])}"
     if summary is not None:
-        if summary.failed and promise.clean_summary:
+        if summary.failed and promise.clean:
             return f"{summary.failed} tests failed in the output"
         if summary.deselected and promise.whole:
             return f"{summary.deselected} tests were left out"
@@ -176,25 +171,11 @@ def _against_pass(evidence: Evidence, promise: Promise) -> str:
 
 
 def _against_any(evidence: Evidence, promise: Promise, reward: float) -> str:
-    tests, summary = evidence.tests, evidence.summary
     if promise.rewards is not None and reward not in promise.rewards:
         return f"the tests write only {' or '.join(f'{number:g}' for number in sorted(promise.rewards))}"
-    if promise.decided or evidence.tests_ran:
-        if promise.report and (tests is None or (promise.decided and not tests)):
-            return "there is no test report"
-        if promise.summary and summary is None:
-            return "no test passed in the output"
-    if promise.shares and tests and summary is not None:
-        counts = (_passed_and_failed(tests), (summary.passed, summary.failed))
-        passed, failed = min(counts, key=lambda count: count[0] / max(sum(count), 1))
-        if reward > passed / max(passed + failed, 1) + _ROUNDED:
-            return f"only {passed} of {passed + failed} tests passed"
-    return ""
-
-
-def _passed_and_failed(tests: Sequence[TestResult]) -> tuple[int, int]:
-    statuses = [test.status for test in tests]
-    return statuses.count("passed"), statuses.count("failed")
+    if promise.report and not evidence.tests:
+        return "there is no test report"
+    return "no test passed in the output" if promise.summary and evidence.summary is None else ""
 
 
 def _number(value: object) -> float:
