@@ -110,7 +110,9 @@ def running_sshd(folder: Path, *, sessions: int = 10, config: str = "") -> Itera
         (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {kind} {key}\n")
         (folder / "config").write_text(CONFIG.format(port=port, folder=folder, sessions=sessions) + config)
         sshd = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-        script = f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec {sshd} -D -e -f {folder}/config"
+        script = (
+            f"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd && exec {sshd} -D -e -f {folder}/config"
+        )
         with (folder / "log").open("wb") as log:
             process = subprocess.Popen(["unshare", "-m", "bash", "-c", script], stdout=log, stderr=log)
         try:
