@@ -27,7 +27,9 @@ _UNTIL_BRACKET = re.compile(r"[^<>\n]*").match
 _LINE = re.compile(r"[^<\n{]*").match
 _QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)')(.*)""", re.DOTALL).fullmatch
 _ATTRIBUTE = re.compile(r"\s\w+\s*=").search
-_PLAIN_HEADER = re.compile(r"""([^\s<>"']{1,512}+)>""").match
+_PLAIN_HEADER = re.compile(
+    r"""(?:([^\s<>"']{1,512}+)|"([^"<>\n]{1,400}+)"(?: string="(true|false)")?)>"""
+).match
 _STRING_HINT = re.compile(r"""\bstring\s*=\s*["']?(true|false)""").search
 _NAME = re.compile(r"[^\s<>{}\[\]\"'`]+").fullmatch
 
@@ -277,7 +279,7 @@ class Tagged:
         plain = _PLAIN_HEADER(src.text, src.pos)
         if plain:
             src.pos = plain.end()
-            return plain.group(1), ""
+            return plain.group(1) or plain.group(2), plain.group(3) or ""
         inner = yield from run(src, _UNTIL_BRACKET, _LONGEST_HEADER)
         if not inner.strip() or src.text[src.pos : src.pos + 1] != ">":
             return None
