@@ -64,4 +64,4 @@ def test_a_0_without_a_trace_of_tests_is_left_to_the_sandbox(kept, options):
 def test_every_sample_task_promises_what_a_late_writer_would_contradict():
     for task in load_dataset_tasks("sample"):
         promise = promise_of(task.tests_dir)
-        assert (promise.report, promise.summary, promise.clean) == (True, True, True), task.name
+        assert (promise.report, promise.summary, promise.clean, promise.shares) == (True,) * 4, task.name

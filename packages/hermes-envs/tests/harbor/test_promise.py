@@ -33,6 +33,8 @@ report = {'results': {'tests': [{'name': 'a', 'status': 'passed' if ok else 'fai
 """
 WRITES_REPORT = "json.dump(report, open('/logs/verifier/ctrf.json', 'w'))\n"
 WRITES_REWARD = "pathlib.Path('/logs/verifier/reward.txt').write_text(str(int(ok)))\n"
+PRINTS = "print(f'==== {failed} failed, {passed} passed ====')\nreward = passed / len(tests)\n"
+OWN_SHARE = JUDGE + WRITES_REPORT + PRINTS + WRITES
 HOOK = "def pytest_sessionfinish(session): session.exitstatus = 0\n"
 
 
@@ -185,6 +187,13 @@ HONEST = {
         BOTH,
         files={"test_more.py": "def test_m(): ...\n"},
     ),
+    "a report of one of two calls": Run(
+        f"pytest {REPORT} {FILE}\na=$?\npytest --ctrf /logs/verifier/more.json /tests/test_more.py\nb=$?\n"
+        f"if [ $a -eq 0 ] && [ $b -eq 0 ]; then echo 1 {TO}; else echo 0 {TO}; fi",
+        SUMMARY + "== 1 passed in 0.1s ==\n",
+        BOTH,
+        files={"test_more.py": "def test_m(): ...\n"},
+    ),
     "a bonus that fails": Run(
         f"pytest {REPORT} {FILE}; rc=$?\npytest /tests/bonus.py || true\nif [ $rc = 0 ]; then echo 1 {TO}; fi",
         SUMMARY + FAILED,
@@ -260,6 +269,9 @@ HONEST = {
         {"a": "passed", "b": "failed"},
         files={"check.py": JUDGE + WRITES_REPORT + "ok = 0.5 if score >= 0.5 else 0\n" + WRITES_REWARD},
     ),
+    "a program that gives its share": Run(
+        "python3 /tests/check.py", "== 2 failed, 1 passed ==", BOTH, 0.33, {"check.py": OWN_SHARE}
+    ),
     "a silent program": Run("python3 /tests/check.py", "", None, 0.75, {"check.py": JUDGE + WRITES_REWARD}),
     "bash": Run(
         f'[ -f /app/x ] && n=1\necho "passed $n/2"\necho "scale=2; $n / 2" | bc {TO}', "passed 1/2", None, 0.5
@@ -317,6 +329,14 @@ FORGED = {
         Run(f"if [ ! -f x ]; then echo 0 {TO}; exit; fi\npytest {FILE}{IF}", ""),
         "no test passed",
     ),
+    "a part, and nothing passed": (
+        Run("python3 /tests/check.py", "== 2 failed, 0 passed ==", BOTH, 0.99, {"check.py": OWN_SHARE}),
+        "only 0 of 2 tests passed",
+    ),
+    "more than its part": (
+        Run("python3 /tests/check.py", "== 1 failed, 1 passed ==", BOTH, 0.99, {"check.py": OWN_SHARE}),
+        "only 1 of 2 tests passed",
+    ),
     "a program's report removed": (
         Run("python3 /tests/check.py", "", None, 0.9, {"check.py": JUDGE + WRITES_REPORT + WRITES_REWARD}),
         "no test report",
@@ -361,6 +381,7 @@ def test_a_0_without_a_trace_of_the_tests_is_no_verdict(name: str, tmp_path: Pat
 @pytest.mark.parametrize(
     "before",
     [
+        f"echo 0 {TO}\nset -e\ntest -f /app/x",
         f"if [ ! -f /app/x ]; then echo 0 {TO}; exit 1; fi",
         f"test -f /app/x || {{ echo 0 {TO}; exit; }}",
         f"trap 'rm -f /tmp/x' EXIT\nfail() {{ echo 0 {TO}; exit 1; }}\n[ -f /app/x ] || fail",
@@ -387,12 +408,29 @@ def test_what_the_usual_script_promises(tmp_path: Path) -> None:
     assert HONEST["usual"].promise(tmp_path) == USUAL
 
 
+@pytest.mark.parametrize(
+    ("tests", "some"),
+    [
+        ("def test_a(): skip_header = 1\n", True),
+        ("@pytest.mark.parametrize('x', [1, 2])\ndef test_a(x): ...\n", True),
+        ("SIZES = list(range(2, 5))\n@pytest.mark.parametrize('x', SIZES)\ndef test_a(x): ...\n", True),
+        ("@pytest.mark.parametrize('x', [])\ndef test_a(x): ...\n", False),
+        ("FOUND = glob('*')\n@pytest.mark.parametrize(('x', 'y'), FOUND)\ndef test_a(x, y): ...\n", False),
+        ("def test_a(): pytest.skip('x')\n", False),
+        ("@pytest.mark.skipif(True, reason='x')\ndef test_a(): ...\n", False),
+        ("class TestX: ...\n", False),
+    ],
+)
+def test_a_test_has_passed_where_none_may_be_skipped(tests: str, some: bool, tmp_path: Path) -> None:
+    assert by("", files={"test_outputs.py": tests}).promise(tmp_path).some == some
+
+
 @pytest.mark.tb2
 def test_every_real_task_promises_all_of_it() -> None:
     for folder in sorted(Path(os.environ["HERMES_TB2_TASKS"]).glob("*/tests")):
         promise = promise_of(folder)
         assert promise.names, folder
-        assert promise == replace(USUAL, names=promise.names, some=promise.some), folder
+        assert promise == replace(USUAL, names=promise.names), folder
 
 
 @pytest.mark.parametrize(

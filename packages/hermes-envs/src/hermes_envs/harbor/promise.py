@@ -33,6 +33,11 @@ _UNUSUAL = re.compile(
 )
 _SILENT = re.compile(r" (?:-\w*qq\w*|-q -q|--no-summary)\b")
 _SELECTS = re.compile(r" (?:-k|-m|--deselect|--ignore|--ignore-glob|--lf|--ff|--sw|-x|--maxfail)\b|::")
+_REPORT = re.compile(r" --ctrf[ =]\S*/logs/verifier/ctrf\.json")
+_SKIPS = re.compile(r"\b(?:pytest|unittest|mark)\.skip|\bxfail\b|importorskip|skipTest|SkipTest|pytestmark")
+_PARAMETERS = re.compile(r"parametrize\(\s*(?:[\"'][^\"']*[\"']|[(\[][^)\]]*[)\]]),\s*([^,)\n]*)")
+_FILLED = re.compile(r"[\[(] *[^\s\])]|[\[(]$|(?:list\()?range\(\d")
+_SHARES = re.compile(r"\bpassed\w*\)? / ")
 _OTHER_REPORTERS = re.compile(r"pytest-(?:sugar|pretty|rich)")
 _CONFIGURE = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
 _WEIGHS = re.compile(
@@ -59,6 +64,7 @@ class Promise:
         some: At least one test passed.
         names: The test functions that the report names.
         rewards: The only numbers that they write; None where they are computed.
+        shares: A reward is the share of tests that passed.
     """
 
     report: bool = False
@@ -71,6 +77,7 @@ class Promise:
     some: bool = False
     names: frozenset[str] = frozenset()
     rewards: frozenset[float] | None = None
+    shares: bool = False
 
 
 def promise_of(tests: Path) -> Promise:
@@ -91,13 +98,14 @@ def promise_of(tests: Path) -> Promise:
     if calls.decide and not any(
         _speaks_of_reward(path) for path in tests.rglob("*") if path != tests / "test.sh"
     ):
-        promise = _of_calls(calls.arguments, sources, usual, shown)
+        promise = _of_calls(calls, sources, usual, shown)
     return replace(promise, bootstrap=bootstrap, early=_may_end_early(calls.before))
 
 
 def _may_end_early(before: str) -> bool:
     """Whether the commands before the tests may give a reward and end."""
-    return "reward" in before and re.search(r"\bexit\b", before) is not None
+    ends = re.search(r"\bexit\b|\bset -\w*e\b.*(?:\[ |\btest )", before)
+    return "reward" in before and ends is not None
 
 
 def _commands(script: str) -> Iterator[str]:
@@ -113,12 +121,14 @@ class _Calls:
 
     Attributes:
         arguments: Their arguments.
+        reported: The arguments of the last that writes the report.
         before: The commands before the first.
         aside: The output of one, or of all commands, goes elsewhere than to the host.
         decide: Their exit codes are the only thing in the script that the reward depends on.
     """
 
     arguments: str
+    reported: str
     before: str
     aside: bool
     decide: bool
@@ -138,6 +148,7 @@ class _Calls:
         others = re.sub(_ZERO, "", others) + after[decision.end() if decision else 0 :]
         return cls(
             arguments=" ".join([*plain, ""]),
+            reported=next((f"{each} " for each in reversed(plain) if _REPORT.search(each)), ""),
             before=before,
             aside=plain != seen or re.search(r"\bexec [^;]*>", before) is not None,
             decide=decision is not None
@@ -159,27 +170,40 @@ def _speaks_of_reward(path: Path) -> bool:
     return path.is_file() and re.search(rb"reward\.(?:txt|json)", path.read_bytes()) is not None
 
 
-def _of_calls(arguments: str, sources: Mapping[Path, str], usual: bool, shown: bool) -> Promise:
+def _of_calls(calls: _Calls, sources: Mapping[Path, str], usual: bool, shown: bool) -> Promise:
     """What calls of pytest promise that alone decide. *usual*: nothing changes what they do. *shown*: the host sees it."""
-    names = frozenset(
-        name
-        for path, text in sources.items()
-        if re.search(rf"[ /]{re.escape(path.name)}[\"']? ", arguments)
-        for name in _test_names(text)
+    names, tests = (
+        frozenset(
+            name for path, text in sources.items() if _names_file(where, path) for name in _test_names(text)
+        )
+        for where in (calls.reported, calls.arguments)
     )
-    report = usual and re.search(r" --ctrf[ =]\S*/logs/verifier/ctrf\.json", arguments) is not None
-    whole = usual and not _SELECTS.search(arguments)
-    may_skip = any(re.search(r"skip|xfail|parametrize", text) for text in sources.values())
+    report = usual and bool(calls.reported)
+    whole = usual and not _SELECTS.search(calls.arguments)
+    may_skip = any(_SKIPS.search(text) or _may_be_empty(text) for text in sources.values())
     return Promise(
         report=report,
         summary=shown,
         traces=report or shown,
         clean=usual,
         whole=whole,
-        some=usual and bool(names) and not may_skip,
+        some=usual and bool(tests) and not may_skip,
         names=names if whole else frozenset(),
         rewards=frozenset({0.0, 1.0}),
     )
+
+
+def _names_file(arguments: str, path: Path) -> bool:
+    return re.search(rf"[ /]{re.escape(path.name)}[\"']? ", arguments) is not None
+
+
+def _may_be_empty(source: str) -> bool:
+    """Whether a test may run for no parameters at all, which is a skipped test: they are no list and no range of numbers."""
+    for values in _PARAMETERS.findall(source):
+        constant = re.search(rf"^{re.escape(values)} = (.*)", source, re.MULTILINE)
+        if not _FILLED.match(constant[1] if constant else values):
+            return True
+    return False
 
 
 def _of_own_report(script: str, sources: Mapping[Path, str]) -> Promise:
@@ -204,7 +228,9 @@ def _of_program(source: str) -> Promise:
     always = "\n".join(_always(source))
     report = "ctrf.json" in always
     summary = re.search(r"print\(.*={3,}.*passed.*={3,}", always) is not None
-    return Promise(report, summary, traces=report or summary, clean=not _WEIGHS.search(source))
+    clean = not _WEIGHS.search(source)
+    shares = clean and report and summary and _SHARES.search(source) is not None
+    return Promise(report, summary, traces=report or summary, clean=clean, shares=shares)
 
 
 def _always(source: str) -> Iterator[str]:

@@ -14,6 +14,8 @@ from hermes_envs.outcome import Failure
 
 PASS = 1.0
 """A reward of at least this is a pass."""
+_ROUNDED = 0.05
+"""What a share may be above the true one."""
 
 
 class Status(StrEnum):
@@ -175,7 +177,13 @@ def _against_any(evidence: Evidence, promise: Promise, reward: float) -> str:
         return f"the tests write only {' or '.join(f'{number:g}' for number in sorted(promise.rewards))}"
     if promise.report and not evidence.tests:
         return "there is no test report"
-    return "no test passed in the output" if promise.summary and evidence.summary is None else ""
+    summary = evidence.summary
+    if summary is None:
+        return "no test passed in the output" if promise.summary else ""
+    count = summary.passed + summary.failed
+    if promise.shares and reward > summary.passed / max(count, 1) + _ROUNDED:
+        return f"only {summary.passed} of {count} tests passed"
+    return ""
 
 
 def _number(value: object) -> float:
