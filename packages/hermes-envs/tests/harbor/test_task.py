@@ -232,6 +232,9 @@ def test_a_broken_task_matters_only_when_it_is_chosen(tmp_path: Path) -> None:
     assert [task.name for task in load_tasks(tmp_path, skip=["many"])] == ["good"]
     with pytest.raises(UnsupportedTask, match="many"):
         load_tasks(tmp_path)
+    (make_task(tmp_path, name="compose") / "environment/docker-compose.yaml").touch()
+    with pytest.raises(UnsupportedTask, match="several containers"):
+        load_tasks(tmp_path, only=["compose"])
 
 
 def test_the_checksum_follows_content_names_and_modes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from hermes_envs.harbor.config import TaskConfig, read_config
-from hermes_envs.harbor.errors import TaskError, UnknownTask
+from hermes_envs.harbor.errors import TaskError, UnknownTask, UnsupportedTask
 
 MAX_NAME = 200
 """Bytes of a task's name in UTF-8; it becomes part of file names and labels."""
@@ -73,7 +73,7 @@ def load_task(path: str | Path) -> Task:
     """Read one task folder.
 
     Raises:
-        TaskError: The folder cannot be used; the message names the file and the key.
+        TaskError: The folder cannot be used; the message names the file and the key. `UnsupportedTask`: nowhere here.
     """
     folder = _absolute(path)  # links are not followed: the folder's name is the one that it has here
     if not folder.name.isprintable() or len(os.fsencode(folder.name)) > MAX_NAME:
@@ -87,7 +87,7 @@ def load_task(path: str | Path) -> Task:
         message = "a task needs a Dockerfile here, or docker_image in its task.toml"
         raise TaskError(message, path=folder / "environment")
     if any((folder / "environment").glob("docker-compose.y*ml")):
-        raise TaskError(
+        raise UnsupportedTask(
             "tasks of several containers (compose) are not supported", path=folder / "environment"
         )
     if (stray := _stray_link(folder)) is not None:
