@@ -362,6 +362,7 @@ def test_forged_verdicts_are_not(name: str, tmp_path: Path) -> None:
 NOT_STARTED = {
     "no uvx": f"/no/uvx pytest -v {FILE}{IF}",
     "no pytest": f"python3.13 -m pytest -q {FILE}{IF}",
+    "no pytest in another mode": f"python3 -B -m pytest {FILE}{IF}",
     "with a report": f"uvx -w pytest-json-ctrf pytest {REPORT} {FILE} > log{IF}",
     "a default": f"set -e\necho 0 {TO}\napt-get install -y curl\npytest {FILE}\necho 1 {TO}",
     "with a grader": f"pytest {REPORT} {FILE}\npython3 /tests/grade.py",
@@ -382,6 +383,7 @@ def test_a_0_without_a_trace_of_the_tests_is_no_verdict(name: str, tmp_path: Pat
     "before",
     [
         f"echo 0 {TO}\nset -e\ntest -f /app/x",
+        f"set -euo pipefail\necho 0 {TO}\n[ -f /app/x ]",
         f"if [ ! -f /app/x ]; then echo 0 {TO}; exit 1; fi",
         f"test -f /app/x || {{ echo 0 {TO}; exit; }}",
         f"trap 'rm -f /tmp/x' EXIT\nfail() {{ echo 0 {TO}; exit 1; }}\n[ -f /app/x ] || fail",

@@ -21,7 +21,7 @@ _DECISION = re.compile(
     rf"|{_TEST} && {_ONE} \|\| {_ZERO}|&& {_ONE}(?: \|\| {_ZERO})?)"
 )
 _CALL = re.compile(
-    r"(?:if )?(?:[A-Z_]+=\S+ )*(?:timeout \S+ )?(?:\S*/)?(?:uvx? (?:.* )?|\S*python[\d.]* -m )?pytest(?P<arguments>(?: .*?)?)"
+    r"(?:if )?(?:[A-Z_]+=\S+ )*(?:timeout \S+ )?(?:\S*/)?(?:uvx? (?:.* )?|\S*python[\d.]* (?:-\w+ )*-m )?pytest(?P<arguments>(?: .*?)?)"
     rf"(?P<decision> && {_ONE}.*)?"
 )
 _TEE = re.compile(r"(?: 2>&1)?(?: \| tee (?:-a )?\S+)?$")
@@ -104,7 +104,7 @@ def promise_of(tests: Path) -> Promise:
 
 def _may_end_early(before: str) -> bool:
     """Whether the commands before the tests may give a reward and end."""
-    ends = re.search(r"\bexit\b|\bset -\w*e\b.*(?:\[ |\btest )", before)
+    ends = re.search(r"\bexit\b|\bset -\w*e\w*\b.*(?:\[ |\btest )", before)
     return "reward" in before and ends is not None
 
 
