@@ -88,10 +88,16 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make every run alike.
+    """Make every run alike, whatever started it.
 
     Property tests try the same examples in each quick run, and new ones in long runs; no clock decides about any.
     """
+    # Commands would print as to the terminal that these tell of.
+    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        os.environ.pop(name, None)
+    # A proxy that this machine may have does not reach the servers of the tests.
+    for name in ("NO_PROXY", "no_proxy"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
     # What a script starts in its background ignores Ctrl-C, and so would every command that a test starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -29,6 +29,7 @@ class Warm:
     def __init__(self, home: Path) -> None:
         self.home, self.folder = home, home / ".yc-bench"
         self.folder.mkdir()
+        self.place = os.open(self.folder, os.O_PATH)  # its path may be too long for the address of a socket
         for name in ("simulator.py", "shim.py"):
             shutil.copy(f"{PROGRAMS}/{name}", self.folder / name)
         argv = [PYTHON, SIMULATOR, "serve", self.folder]
@@ -53,7 +54,7 @@ class Warm:
         """What the socket answers."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(60)
-            connection.connect(str(self.folder / "socket"))
+            connection.connect(f"/proc/self/fd/{self.place}/socket")
             connection.sendall(data)
             connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(1 << 16), b""))
@@ -64,6 +65,7 @@ class Warm:
     def close(self) -> None:
         self.server.kill()
         self.server.wait()
+        os.close(self.place)
         for stream in (self.server.stdin, self.server.stdout):
             assert stream
             stream.close()
