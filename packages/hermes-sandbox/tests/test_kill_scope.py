@@ -28,10 +28,11 @@ echo "$alive"
 ORDER = """
 . {program}
 kill() {{ order="$order $3"; }}
-HERMES_MARK=mine bash -c 'sleep 300 & sleep 300 & wait' & root=$!
-until grep -qs . /proc/$root/task/$root/children && [ $(wc -w </proc/$root/task/$root/children) = 2 ]; do :; done
+exec {{told}}<> <(:)
+HERMES_MARK=mine bash -c 'sleep 300 & first=$!; sleep 300 & echo $first $!; wait' >&$told & root=$!
+read -r first second <&$told
 signal_tree 15 mine $root ''
-expected=" $root $(printf '%s\\n' $(cat /proc/$root/task/$root/children) | sort -n | tr '\\n' ' ')"
+expected=" $root $(printf '%s\\n' $first $second | sort -n | tr '\\n' ' ')"
 [ "$order " = "$expected" ] && echo in order || echo "$order, not $expected"
 """
 IN_A_NAMESPACE = pytest.mark.skipif(

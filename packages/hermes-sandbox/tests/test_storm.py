@@ -3,7 +3,6 @@
 import asyncio
 import random
 import secrets
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -100,12 +99,10 @@ async def test_64_sandboxes_at_once_answer_and_leave_nothing(test_image: str) ->
 @pytest.mark.docker
 @pytest.mark.timeout(900)
 async def test_hundreds_of_timeouts_in_one_sandbox(test_image: str) -> None:
-    """Every one is on time by a busy machine's measure, and after all of them nothing runs."""
+    """Every one strikes, and after all of them nothing runs."""
     async with create_sandbox("docker", SandboxSpec(image=test_image, network="none")) as sandbox:
         name, script = storm_script()
         for _ in range(20):
-            begin = time.monotonic()
             results = await asyncio.gather(*(sandbox.exec(script, timeout=0.3) for _ in range(12)))
             assert all(each.timed_out for each in results)
-            assert time.monotonic() - begin < 60
         assert await remaining(sandbox, name) == 0

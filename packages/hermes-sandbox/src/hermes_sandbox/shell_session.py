@@ -210,8 +210,8 @@ class Session:
         """Kill what the running command started and have bash give it up; else kill bash too."""
         signals, user = self._source.signals, self._source.user
         pid = self.pid or self.job.pid or 0
+        await self._begun()  # by then the report before is complete, with the jobs that are to be spared
         tree = Tree(self.mark, pid, self._source.marks, self._jobs)
-        await self._begun()
         for patience in ABORT:
             if self.idle.is_set():
                 return
