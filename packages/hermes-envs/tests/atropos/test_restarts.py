@@ -150,10 +150,13 @@ async def world(folder: Path):
         await asyncio.sleep(1.0)
         return say(prompt)
 
-    async with PolicyServer(TOKENIZER, say_policy()) as quick, PolicyServer(TOKENIZER, slow) as patient:
-        api = RunApi()
+    async with (
+        PolicyServer(TOKENIZER, say_policy()) as quick,
+        PolicyServer(TOKENIZER, slow) as patient,
+        RunApi() as api,
+    ):
         made = World(folder, api, quick.url, patient.url)
-        programs = [api, made.trainer, *made.environments]
+        programs = [made.trainer, *made.environments]
         try:
             for program in programs:
                 await program.start()
