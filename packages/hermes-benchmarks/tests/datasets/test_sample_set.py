@@ -30,7 +30,7 @@ class Machine:
             env=env,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=500,
             check=False,
         )
         assert not check or done.returncode == 0, done.stderr
