@@ -89,7 +89,8 @@ class ServedApi:
     async def start(self) -> None:
         """Serve, with nothing remembered."""
         self.forget()
-        config = uvicorn.Config(app, port=self.port, log_level="critical", ws="none")
+        # Its five seconds for an idle connection may pass while the machine stands still.
+        config = uvicorn.Config(app, port=self.port, log_level="critical", ws="none", timeout_keep_alive=600)
         self._server = uvicorn.Server(config)
         self._server.install_signal_handlers = lambda: None
         self._task = asyncio.create_task(self._server._serve(None))
