@@ -9,7 +9,7 @@ import pytest
 from hermes_sandbox.cli import backend_options, main
 
 
-def command(*argv: str, data: bytes = b"", timeout: float = 100) -> subprocess.CompletedProcess[bytes]:
+def command(*argv: str, data: bytes = b"", timeout: float = 300) -> subprocess.CompletedProcess[bytes]:
     program = [sys.executable, "-W", "ignore", "-m", "hermes_sandbox.cli", *argv]
     return subprocess.run(program, input=data, capture_output=True, timeout=timeout)
 
@@ -70,10 +70,9 @@ def test_what_cannot_be_enforced_is_said_before_anything_runs() -> None:
     assert b"memory_mb" in done.stderr
 
 
-@pytest.mark.timeout(400)
 def test_doctor_reports_every_backend_as_json() -> None:
     """It imports every SDK, one after the other: seconds of work, which a busy machine draws out."""
-    done = command("doctor", "--no-start", "--timeout", "60", "--json", timeout=380)
+    done = command("doctor", "--no-start", "--timeout", "500", "--json", timeout=550)
     found = {each["backend"]: each for each in json.loads(done.stdout)}
     assert {"local", "docker", "ssh", "singularity", "modal", "daytona"} <= set(found)
     assert found["local"]["ok"]
@@ -108,7 +107,7 @@ def test_a_reader_that_has_gone_ends_it_quietly() -> None:
     argv = [sys.executable, "-m", "hermes_sandbox.cli", "doctor", "local"]
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, timeout=100, check=False)
+    done = subprocess.run(argv, stdout=writing, stderr=subprocess.PIPE, timeout=300, check=False)
     os.close(writing)
     assert done.returncode == 141
     assert b"Broken pipe" not in done.stderr

@@ -73,4 +73,4 @@ async def test_looks_that_take_long_are_few() -> None:
 
 def in_a_namespace(script: str) -> subprocess.CompletedProcess[str]:
     argv = ["unshare", "-fp", "--mount-proc", "bash", "-c", script.format(program=PROGRAM)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=100)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=300)

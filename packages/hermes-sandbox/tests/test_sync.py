@@ -113,7 +113,7 @@ def test_a_forked_child_is_told_and_can_make_its_own(sandbox: SyncSandbox) -> No
 
 def test_what_is_still_open_at_the_end_of_the_program_is_removed() -> None:
     code = "from hermes_sandbox import SyncSandbox; print(SyncSandbox('local', quiet=True).id)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert find_owned_folder(base_folder("local"), done.stdout.strip()) is None
 
@@ -155,5 +155,5 @@ with SyncSandbox("local", quiet=True) as sandbox:
 
 def test_an_interrupt_kills_the_command(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
     assert done.stdout == "interrupted True\n", done.stderr

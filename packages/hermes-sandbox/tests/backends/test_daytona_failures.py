@@ -276,7 +276,7 @@ async def test_a_slow_creation_that_is_given_up_leaves_nothing(
         await create_sandbox("daytona", SPEC, **options, start_timeout=1.0 if how == "late" else 60.0)
 
     creating = asyncio.ensure_future(start())
-    while not server.faults.creating:
+    while not server.faults.creating and not creating.done():
         await asyncio.sleep(0.01)
     if how == "cancelled":
         creating.cancel()

@@ -253,7 +253,7 @@ async def test_a_slow_creation_that_is_given_up_leaves_nothing(
     monkeypatch.setattr(server.faults, "slow_create", 1.5)
     before = set(server.boxes)
     creating = asyncio.ensure_future(_create(start_timeout=1.0 if how == "late" else 60.0))
-    while not server.faults.creating:
+    while not server.faults.creating and not creating.done():
         await asyncio.sleep(0.01)
     if how == "cancelled":
         creating.cancel()
